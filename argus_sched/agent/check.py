@@ -1,0 +1,62 @@
+"""What one pass says about one target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from argus_sched.agent.status import Phase, Status
+
+
+@dataclass(frozen=True)
+class Result:
+    """The verdict on one target: `target` is `app/job_id`, or `app/<id of the lock check>` for a lock.
+
+    `check` is the kind's name, `summary` one short sentence for a table, `reason` the cause where one is
+    known. `age_seconds` and `limit_seconds` are seconds. `blind_by` names the node of the target tree whose
+    failure hides this target. `details` holds what only this kind knows (JSON-ready values); it is merged
+    into the JSON output beside the other fields.
+    """
+
+    app: str
+    check: str
+    target: str
+    status: Status
+    phase: Phase
+    summary: str
+    reason: str = ""
+    name: str = ""
+    last_run: datetime | None = None
+    age_seconds: float | None = None
+    limit_seconds: float | None = None
+    deadline: datetime | None = None
+    blind_by: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of the target tree (host, docker, container, database): whether it could be read, and why not.
+
+    `source` is its label in the metrics, for example `docker:labs-backend` or `database:labs`.
+    """
+
+    app: str
+    source: str
+    parent: str | None
+    up: bool
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """One whole pass: every result, every source that was read, and whether nothing was left out."""
+
+    at: datetime
+    results: tuple[Result, ...]
+    nodes: tuple[Node, ...]
+    complete: bool
+    seconds: float
+    state_saved: bool = True

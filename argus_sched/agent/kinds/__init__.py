@@ -1,0 +1,1 @@
+"""One module per kind of check: what it looks at and how that is graded."""

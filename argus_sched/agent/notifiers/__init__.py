@@ -1,0 +1,1 @@
+"""Channels that accept a notice: one module per channel."""

@@ -1,0 +1,1 @@
+"""Where log records come from: one module per technology."""

@@ -1,0 +1,1 @@
+"""What the agent remembers between two passes."""

@@ -1,0 +1,1 @@
+"""The failover harness: real workers, real faults, and a verdict from the outside."""

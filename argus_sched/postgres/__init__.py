@@ -1,0 +1,1 @@
+"""Everything that speaks SQL to Postgres; the only folder that imports psycopg."""

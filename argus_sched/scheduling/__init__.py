@@ -1,0 +1,1 @@
+"""The scheduler core: what a watched application imports."""
