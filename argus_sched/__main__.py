@@ -1,0 +1,5 @@
+"""`python -m argus_sched`."""
+
+from argus_sched.cli import entry
+
+entry()

@@ -1,0 +1,36 @@
+"""Fixtures every test may use: a real Postgres per run, a database per test, and the handed field cases."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argus_sched.postgres.embedded import EmbeddedPostgres, temporary_database
+
+FIELD = Path(__file__).parent / "field"
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """One embedded server for the whole run; never stop it in a test, start your own for that."""
+    with EmbeddedPostgres() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """The DSN of an empty database of this test's own."""
+    with temporary_database(postgres, f"test_{next(_numbers)}") as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def field_cases() -> Callable[[str], Any]:
+    """The handed cases of one part, for example `field_cases("grading")`."""
+    return lambda part: json.loads((FIELD / part / "cases.json").read_text())
