@@ -27,7 +27,10 @@ class AdvisoryKey:
 LEADER = AdvisoryKey(911_000_001, "scheduling.elector", "session", "this process owns the schedule")
 DRAIN = AdvisoryKey(911_000_002, "reserved", "session", "reserved for a drain loop")
 ADMISSION = AdvisoryKey(
-    911_000_003, "admission of the application", "transaction", "serialises admission per tenant (two-key form)"
+    911_000_003,
+    "admission of the application",
+    "transaction",
+    "serialises admission per tenant (two-key form)",
 )
 MIGRATION = AdvisoryKey(8_110_731, "migrations", "session", "one migration run at a time")
 
@@ -48,7 +51,7 @@ def key_of(classid: int, objid: int) -> int:
 
 
 def derived_key(*parts: object) -> int:
-    """A signed bigint from a hash of `parts`, for locks that belong to a name (the heir of a key, one worker)."""
+    """A signed bigint from a hash of `parts`, for locks that belong to a name (an heir, one worker)."""
     text = "\x1f".join(["argus_sched", *map(str, parts)])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
 

@@ -55,7 +55,7 @@ class SchedulerError(ArgusError):
     """The scheduler core refuses to go on."""
 
 
-class LeadershipRefused(SchedulerError):
+class LeadershipRefused(SchedulerError):  # noqa: N818 - an outcome with a name, not a fault
     """This process must not lead on this connection."""
 
 

@@ -9,8 +9,11 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One whole line of a container's log: its stamp in nanoseconds since the epoch, its raw bytes without
-    the stamp and without the line end, the stream it came on, and its number where the source counts lines."""
+    """One whole line of a container's log.
+
+    The stamp is in nanoseconds since the epoch; `text` is the raw bytes without stamp and line end; `line` is
+    its number where the source counts lines.
+    """
 
     stamp_ns: int
     text: bytes
@@ -27,10 +30,10 @@ class EventKind(StrEnum):
     MISSED = "missed"
     SKIPPED = "skipped"
     SUBMIT_ERROR = "submit_error"
-    RUN_ERROR = "run_error"                  # Error running job <id>
-    EXECUTOR_LOST = "executor_lost"          # Executor lookup failed, job removed
+    RUN_ERROR = "run_error"  # Error running job <id>
+    EXECUTOR_LOST = "executor_lost"  # Executor lookup failed, job removed
     JOBSTORE_ERROR = "jobstore_error"
-    RESTORE_ERROR = "restore_error"          # Unable to restore job, row deleted
+    RESTORE_ERROR = "restore_error"  # Unable to restore job, row deleted
     POOL_BROKEN = "pool_broken"
     LISTENER_ERROR = "listener_error"
     TENTATIVE = "tentative"
@@ -40,17 +43,17 @@ class EventKind(StrEnum):
     SCHEDULER_STOPPED = "scheduler_stopped"
     SCHEDULER_PAUSED = "scheduler_paused"
     SCHEDULER_RESUMED = "scheduler_resumed"
-    DEBUG = "debug"                          # Looking for jobs, Next wakeup, ...
-    JOB_DISABLED = "job_disabled"            # our scheduler's fixed lines
+    DEBUG = "debug"  # Looking for jobs, Next wakeup, ...
+    JOB_DISABLED = "job_disabled"  # our scheduler's fixed lines
     JOB_AUTO_DISABLED = "job_auto_disabled"
     JOB_ENABLED = "job_enabled"
-    UNREADABLE = "unreadable"                # "Running job" text that cannot be parsed (wrapped, truncated JSON)
-    UNSUPPORTED = "unsupported"              # a line of APScheduler 4
+    UNREADABLE = "unreadable"  # "Running job" text that cannot be parsed (wrapped, truncated JSON)
+    UNSUPPORTED = "unsupported"  # a line of APScheduler 4
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One understood line. Fields a kind does not have are None; `scheduled_at_utc` is None without an offset."""
+    """One understood line. Fields a kind lacks are None; `scheduled_at_utc` is None without an offset."""
 
     kind: EventKind
     stamp_ns: int
@@ -58,13 +61,13 @@ class Event:
     name: str | None = None
     job_id: str | None = None
     trigger: str | None = None
-    status: str | None = None                # scheduled | paused
+    status: str | None = None  # scheduled | paused
     next_run: str | None = None
     next_run_utc: datetime | None = None
     scheduled_at: str | None = None
     scheduled_at_utc: datetime | None = None
     missed_by_seconds: float | None = None
-    detail: str | None = None                # executor or job store alias, instance limit, quoted cause
+    detail: str | None = None  # executor or job store alias, instance limit, quoted cause
     container: str | None = None
 
 
@@ -95,8 +98,8 @@ class Coverage:
 class Container:
     """One container (or file) that a pack's log source matched."""
 
-    key: str                                 # stable across recreation: compose service + number, or the name
-    id: str                                  # changes when it is recreated; a path for a file
+    key: str  # stable across recreation: compose service + number, or the name
+    id: str  # changes when it is recreated; a path for a file
     name: str
     started_at: datetime | None
     running: bool

@@ -21,7 +21,7 @@ class LogSpec:
     compose_service: str | None = None
     label: str | None = None
     path: str | None = None
-    format: str = "docker"                   # docker | json-file, for `path`
+    format: str = "docker"  # docker | json-file, for `path`
     window: timedelta = DEFAULT_WINDOW
 
     @property
@@ -29,8 +29,10 @@ class LogSpec:
         """The label of this source in the target tree."""
         if self.path is not None:
             return f"file:{self.path}"
-        selector = self.container or self.label or "/".join(
-            part for part in (self.compose_project, self.compose_service) if part
+        selector = (
+            self.container
+            or self.label
+            or "/".join(part for part in (self.compose_project, self.compose_service) if part)
         )
         return f"docker:{selector}"
 
@@ -50,8 +52,8 @@ class JobSpec:
     id: str
     name: str
     trigger: due_times.Trigger
-    grace: timedelta                         # resolved: given, or one interval and at least ten minutes
-    interval: timedelta                      # for cron: the longest gap between the next ten due times
+    grace: timedelta  # resolved: given, or one interval and at least ten minutes
+    interval: timedelta  # for cron: the longest gap between the next ten due times
     max_run: timedelta | None = None
     enabled: bool = True
     inferred: bool = False

@@ -38,7 +38,7 @@ class LogSource(Protocol):
         ...
 
     def containers(self) -> Sequence[Container]:
-        """Every container that matches, stopped ones too; raises SourceError when none can be listed or found."""
+        """Every container that matches, stopped ones too; raises SourceError when there is none."""
         ...
 
     def read(
@@ -67,12 +67,12 @@ class LockRow:
     pid: int
     mode: str
     granted: bool
-    state: str | None                        # None when the role may not see it
+    state: str | None  # None when the role may not see it
     application_name: str | None
     client_addr: str | None
-    state_seconds: float | None              # since state_change
+    state_seconds: float | None  # since state_change
     transaction_seconds: float | None
-    wait_seconds: float | None               # of a waiter, since waitstart
+    wait_seconds: float | None  # of a waiter, since waitstart
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class LockSample:
     rows: tuple[LockRow, ...]
     in_recovery: bool
     server_time: datetime
-    server: str                              # host:port, for messages
-    system_identifier: str | None = None     # None without the right to read it
+    server: str  # host:port, for messages
+    system_identifier: str | None = None  # None without the right to read it
 
 
 class LockView(Protocol):

@@ -69,7 +69,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _top_parser() -> Parser:
-    parser = Parser(prog="argus-sched", description="Runs scheduled jobs once, watches that they run, proves both.")
+    parser = Parser(
+        prog="argus-sched", description="Runs scheduled jobs once, watches that they run, proves both."
+    )
     parser.add_argument("--version", action="version", version=f"argus-sched {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for name, (_, text) in COMMANDS.items():

@@ -1,5 +1,7 @@
 """A throw-away Postgres server from pip-installable binaries, for the demo, the harness and the tests.
 
+The server ends with the thread that started it (the kernel's parent-death signal is per thread).
+
 Only the binaries of a package are used; the server itself is started here, so that its pid is ours to
 stop, crash and restart. `fsync` is off but `synchronous_commit` stays on: that survives every process kill,
 while the reverse loses committed rows.
@@ -20,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from argus_sched.errors import MissingExtraError, SourceError
 
@@ -40,7 +43,7 @@ _OPTIONS = {
 
 
 def find_binaries() -> Path:
-    """The folder with `initdb` and `postgres`: $ARGUS_PG_BINDIR, an installed package, or the system's newest."""
+    """The folder with `initdb` and `postgres`: $ARGUS_PG_BINDIR, a package, or the system's newest."""
     if chosen := os.environ.get("ARGUS_PG_BINDIR"):
         return Path(chosen)
     for package, folder in _PACKAGES:
@@ -48,16 +51,23 @@ def find_binaries() -> Path:
         for location in (spec.submodule_search_locations or []) if spec else []:
             if (Path(location) / folder / "postgres").exists():
                 return Path(location) / folder
-    system = [*Path("/usr/lib/postgresql").glob("*/bin/postgres"), *Path("/opt/homebrew/opt").glob("postgresql@*/bin/postgres")]
+    system = [
+        *Path("/usr/lib/postgresql").glob("*/bin/postgres"),
+        *Path("/opt/homebrew/opt").glob("postgresql@*/bin/postgres"),
+    ]
     if system:
-        return max(system, key=lambda path: int("".join(filter(str.isdigit, path.parent.parent.name)) or 0)).parent
+        return max(
+            system, key=lambda path: int("".join(filter(str.isdigit, path.parent.parent.name)) or 0)
+        ).parent
     raise MissingExtraError("an embedded Postgres", "embedded")
 
 
 class EmbeddedPostgres:
     """One server with its own folder and port. Use it as a context manager, or `start` and `destroy` it."""
 
-    def __init__(self, options: Mapping[str, str] | None = None, root: Path | None = None, port: int | None = None) -> None:
+    def __init__(
+        self, options: Mapping[str, str] | None = None, root: Path | None = None, port: int | None = None
+    ) -> None:
         self.root = root or Path(tempfile.mkdtemp(prefix="argus-pg-"))
         self.data = self.root / "data"
         self.log = self.root / "server.log"
@@ -86,11 +96,13 @@ class EmbeddedPostgres:
                 return self
             # After a crash a busy backend may outlive its postmaster and hold the shared memory for seconds.
             if time.monotonic() > deadline:
-                raise SourceError(f"the embedded Postgres did not start in {timeout:g} s: {self._last_log_lines()}")
+                raise SourceError(
+                    f"the embedded Postgres did not start in {timeout:g} s: {self._last_log_lines()}"
+                )
             time.sleep(0.05)
 
     def stop(self, mode: str = "fast", timeout: float = 30.0) -> None:
-        """Stop the server: `fast` ends the sessions, `immediate` crashes them all at once, `kill` is kill -9."""
+        """Stop the server: `fast` ends the sessions, `immediate` crashes them, `kill` is kill -9."""
         if self._process is None or self._process.poll() is not None:
             return
         sig = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "kill": signal.SIGKILL}[mode]
@@ -134,11 +146,28 @@ class EmbeddedPostgres:
     def _initialise(self) -> None:
         if self._as_user:
             os.chown(self.root, self._as_user.pw_uid, self._as_user.pw_gid)
-        command = [self._binaries / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust"]
+        command: list[str | Path] = [
+            self._binaries / "initdb",
+            "-D",
+            self.data,
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+        ]
         command += ["-E", "UTF8", "--locale=C", "--no-sync"]
-        done = subprocess.run(command, cwd=self.root, env=_clean_environment(), capture_output=True, check=False, **self._identity())
+        done = subprocess.run(
+            command,
+            cwd=self.root,
+            env=_clean_environment(),
+            capture_output=True,
+            check=False,
+            **self._identity(),
+        )
         if done.returncode:
-            raise SourceError(f"initdb failed ({done.returncode}): {done.stderr.decode(errors='replace').strip()}")
+            raise SourceError(
+                f"initdb failed ({done.returncode}): {done.stderr.decode(errors='replace').strip()}"
+            )
 
     def _try_start(self, deadline: float) -> bool:
         command: list[object] = [self._binaries / "postgres", "-D", self.data, "-p", str(self.port)]
@@ -146,8 +175,15 @@ class EmbeddedPostgres:
             command += ["-c", f"{name}={value}"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [str(part) for part in command], cwd=self.root, env=_clean_environment(), stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True, preexec_fn=_end_with_parent, **self._identity(),
+                [str(part) for part in command],
+                cwd=self.root,
+                env=_clean_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one prctl call, no lock is taken
+                **self._identity(),
             )
         while time.monotonic() < deadline and self._process.poll() is None:
             if self._ready():
@@ -161,7 +197,7 @@ class EmbeddedPostgres:
             return lines[0].strip() == str(self.pid) and lines[7].strip() == "ready"
         return False
 
-    def _identity(self) -> dict[str, object]:
+    def _identity(self) -> dict[str, Any]:
         user = self._as_user
         return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
 
@@ -196,7 +232,7 @@ def _unprivileged_user() -> pwd.struct_passwd | None:
 
 
 def _reachable(binaries: Path, root: Path, user: pwd.struct_passwd | None) -> Path:
-    """The binaries themselves, or a copy under `root` where `user` may not enter their folder (a venv in /root)."""
+    """The binaries, or a copy under `root` where `user` may not enter their folder (a venv in /root)."""
     if user is None or all(folder.stat().st_mode & 0o001 for folder in (binaries, *binaries.parents)):
         return binaries
     root.chmod(0o755)
