@@ -65,7 +65,7 @@ class Every:
             )
         if not timedelta(0) <= self.phase < self.interval:
             raise JobError(
-                f"a phase must be zero or more and shorter than the interval {self.interval}, not {self.phase}"
+                f"a phase must be from zero to under the interval {self.interval}, not {self.phase}"
             )
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,3 +35,12 @@ def database(postgres: EmbeddedPostgres) -> Iterator[str]:
 def field_cases() -> Callable[[str], Any]:
     """The handed cases of one part, for example `field_cases("grading")`."""
     return lambda part: json.loads((FIELD / part / "cases.json").read_text())
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run that promises every real part (ARGUS_ALL_PARTS=1) when a test was skipped for want of one."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if os.environ.get("ARGUS_ALL_PARTS") and skipped and exitstatus == 0:
+        reporter.write_line(f"{len(skipped)} tests were skipped, but ARGUS_ALL_PARTS promises every part", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
