@@ -1,0 +1,266 @@
+"""The judge: what must hold in every history, whatever was done to the cluster.
+
+1. No fire runs twice, none earlier than it is due, none at a time that is not due.
+2. No due time is lost: it ran, or the worker that had claimed it was killed before it finished
+   (`interrupted`, and the scheduler's ledger says so), or nobody led for longer than the catch-up window.
+3. Runs of one job never overlap beyond its `max_instances`.
+4. At most one database session holds the key, and no two workers act as leader, or run the leader-only
+   service, for longer than the rules allow.
+5. No worker ends by itself.
+
+Nothing here is shared with the scheduler: the due times come from `expected`, the runs from what the job
+bodies wrote, the leaders from every worker's own belief.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from argus_sched.harness import expected, figures, reigns
+from argus_sched.harness.case import Case, Fire, Run
+from argus_sched.harness.expected import Plan
+from argus_sched.harness.history import Died, History, Holders, Skewed, Started
+from argus_sched.harness.verdict import Rules, Verdict, Violation, iso
+
+
+def judge(
+    history: History, plans: Sequence[Plan], span: tuple[int, int], rules: Rules, seed: int = 0
+) -> Verdict:
+    """The verdict on `history` for the due times in `span` = (after, until], milliseconds since the epoch."""
+    case = Case(history, plans, span, rules)
+    doubled, fates = list(_doubled(case)), _fates(case)
+    by_fault = figures.by_fault(figures.samples(history, case.reigns, case.seconds[1]))
+    two = reigns.spans_with(case.reigns, range(2, 1000), *case.seconds)
+    late = list(_late_writes(case))
+    return Verdict(
+        seed=seed,
+        expected=sum(map(len, case.expected.values())),
+        lost=len(fates.lost),
+        doubled=len(doubled),
+        interrupted=fates.interrupted,
+        beyond_window=fates.beyond_window,
+        max_holders=max((len(sample.pids or ()) for sample in history.of_kind(Holders)), default=0),
+        leaderless_seconds=reigns.seconds(reigns.spans_with(case.reigns, range(1), *case.seconds)),
+        two_leader_seconds=reigns.seconds(two),
+        unfenced_writes=len(late),
+        lateness_ms=figures.Percentiles.of(_lateness(case)),
+        faults=by_fault,
+        slow=figures.slow(by_fault, rules.bounds),
+        violations=(*doubled, *fates.lost, *fates.unexplained, *_rules(case, two, late)),
+    )
+
+
+def _rules(case: Case, two: Sequence[tuple[float, float]], late: Sequence[Started]) -> Iterator[Violation]:
+    yield from _untimely(case)
+    yield from _overlaps(case)
+    yield from _holders(case)
+    yield from _two_leaders(case, two)
+    yield from _two_services(case)
+    yield from _unfenced(case, late)
+    yield from _ended_by_itself(case)
+
+
+def _doubled(case: Case) -> Iterator[Violation]:
+    for fire, runs in case.runs.items():
+        for earlier, later in pairwise(runs):
+            if not _may_repeat(case, fire, earlier, later):
+                workers = f"by {earlier.start.worker} and by {later.start.worker}"
+                apart = (later.start.at - earlier.start.at) * 1000.0
+                message = f"{fire[0]} due {iso(fire[1])} ran twice: {workers}, {apart:.0f} ms apart"
+                yield case.violation("doubled", message, fire, later.start.at)
+
+
+def _may_repeat(case: Case, fire: Fire, earlier: Run, later: Run) -> bool:
+    """True for an `at_least_once` job whose earlier worker was killed or frozen before the later run."""
+    plan, worker, began = case.plans.get(fire[0]), earlier.start.worker, earlier.start.at
+    if plan is None or not plan.at_least_once or later.start.attempt <= earlier.start.attempt:
+        return False
+    killed = earlier.end is None and began <= case.kills.get(worker, 0.0) <= later.start.at
+    ended = later.start.at if earlier.end is None else earlier.end
+    return killed or any(
+        f.at <= later.start.at and began <= f.until and f.at <= ended for f in case.frozen[worker]
+    )
+
+
+@dataclass
+class _Fates:
+    """What became of the due times that did not simply run."""
+
+    lost: list[Violation] = field(default_factory=list)
+    unexplained: list[Violation] = field(default_factory=list)
+    interrupted: int = 0
+    beyond_window: int = 0
+
+
+def _fates(case: Case) -> _Fates:
+    fates = _Fates()
+    leaderless = reigns.spans_with(case.reigns, range(1), case.seconds[0], case.seconds[1])
+    for job, dues in case.expected.items():
+        for due in dues:
+            runs = case.runs.get((job, due))
+            if runs is None:
+                _fate_of_missing(case, (job, due), leaderless, fates)
+            elif all(run.end is None for run in runs):
+                _fate_of_unfinished(case, (job, due), runs, fates)
+    return fates
+
+
+def _fate_of_missing(
+    case: Case, fire: Fire, leaderless: Iterable[tuple[float, float]], fates: _Fates
+) -> None:
+    claim, due = case.claims.get(fire), fire[1] / 1000.0
+    if claim is not None and claim.outcome == "interrupted":
+        if case.killed_during(claim.worker, claim.at):
+            fates.interrupted += 1
+        else:
+            said = (
+                f"{fire[0]} due {iso(fire[1])} is recorded as interrupted, but {claim.worker} was not killed"
+            )
+            fates.unexplained.append(case.violation("interrupted", said, fire, claim.at))
+    elif any(left <= due and due + case.rules.catch_up_window <= right for left, right in leaderless):
+        fates.beyond_window += 1
+    else:
+        state = f"the ledger says {claim.outcome or 'open'!r}" if claim else "it was never claimed"
+        message = f"{fire[0]} due {iso(fire[1])} was lost: no body ran and {state}"
+        fates.lost.append(case.violation("lost", message, fire))
+
+
+def _fate_of_unfinished(case: Case, fire: Fire, runs: Sequence[Run], fates: _Fates) -> None:
+    last = runs[-1].start
+    plan, claim = case.plans[fire[0]], case.claims.get(fire)
+    what = f"{fire[0]} due {iso(fire[1])} began on {last.worker} and never finished"
+    if not case.killed_during(last.worker, last.at):
+        fates.unexplained.append(
+            case.violation("interrupted", f"{what}, and nobody killed it", fire, last.at)
+        )
+    elif plan.at_least_once:
+        fates.unexplained.append(
+            case.violation("interrupted", f"{what}, and it was not run again", fire, last.at)
+        )
+    elif claim is not None and claim.outcome != "interrupted":
+        said = f"{what}; its worker was killed, but the ledger says {claim.outcome or 'open'!r}"
+        fates.unexplained.append(case.violation("interrupted", said, fire, last.at))
+    else:
+        fates.interrupted += 1
+
+
+def _untimely(case: Case) -> Iterator[Violation]:
+    """Fires that ran before their due time by their worker's clock, or at a time that is not due."""
+    after, until = case.span
+    due_sets = {job: set(dues) for job, dues in case.expected.items()}
+    for (job, due), runs in case.runs.items():
+        if after < due <= until and due not in due_sets.get(job, ()):
+            message = f"{job} ran for {iso(due)}, which is no due time of it"
+            yield case.violation("not_due", message, (job, due), runs[0].start.at)
+        earliest = due / 1000.0 + _jitter(case, job, due) - case.rules.early
+        for run in runs:
+            if run.start.at < earliest and run.start.at < earliest - _ahead(case, run.start):
+                ms = (due / 1000.0 - run.start.at) * 1000.0
+                message = f"{job} due {iso(due)} ran {ms:.0f} ms before it was due on {run.start.worker}"
+                yield case.violation("early", message, (job, due), run.start.at)
+
+
+def _jitter(case: Case, job: str, due: int) -> float:
+    plan = case.plans.get(job)
+    return expected.jitter_seconds(plan, due) if plan else 0.0
+
+
+def _ahead(case: Case, start: Started) -> float:
+    """How far the worker's clock was ahead in the second before the run: the start may follow a step back."""
+    skews = [
+        skew for skew in case.history.of_kind(Skewed) if skew.worker == start.worker and skew.at <= start.at
+    ]
+    recent = [skew.seconds for skew in skews if skew.at > start.at - 1.0] + [
+        skews[-1].seconds if skews else 0.0
+    ]
+    return max(0.0, *recent) if skews else 0.0
+
+
+def _overlaps(case: Case) -> Iterator[Violation]:
+    by_job: dict[str, list[Run]] = defaultdict(list)
+    for (job, _), runs in case.runs.items():
+        by_job[job] += runs
+    for job, runs in by_job.items():
+        plan = case.plans.get(job)
+        spells = [
+            reigns.Spell(r.start.worker, r.start.due_ms, r.start.at, _occupied_until(case, r)) for r in runs
+        ]
+        crowded = range(plan.max_instances + 1, 10_000) if plan else range(0)
+        for left, right in reigns.spans_with(spells, crowded, *case.seconds):
+            running = [s for s in spells if s.start < right and s.end > left]
+            dues = ", ".join(f"{iso(s.epoch)} on {s.worker}" for s in running[:3])
+            message = (
+                f"{job} ran {len(running)} times at once for {(right - left) * 1000.0:.0f} ms: due {dues}"
+            )
+            yield case.violation("overlap", message, (job, running[0].epoch), left)
+
+
+def _occupied_until(case: Case, run: Run) -> float:
+    """Until when a run counts as running: a killed or frozen worker may be taken for dead."""
+    worker, began = run.start.worker, run.start.at
+    ends = [run.end if run.end is not None else case.deaths.get(worker, began)]
+    ends += [freeze.at for freeze in case.frozen[worker] if freeze.at >= began]
+    return min(ends)
+
+
+def _holders(case: Case) -> Iterator[Violation]:
+    crowds = [sample for sample in case.history.of_kind(Holders) if len(sample.pids or ()) > 1]
+    if crowds:
+        first = crowds[0]
+        count = len(first.pids or ())
+        message = f"{count} sessions held the key at once, in {len(crowds)} samples: pids {first.pids}"
+        yield case.violation("holders", message, at=first.at)
+
+
+def _two_leaders(case: Case, spans: Iterable[tuple[float, float]]) -> Iterator[Violation]:
+    for left, right in spans:
+        if right - left > case.rules.two_leaders:
+            message = (
+                f"two workers acted as leader for {right - left:.2f} s, allowed {case.rules.two_leaders:g} s"
+            )
+            yield case.violation("two_leaders", message, at=left)
+
+
+def _two_services(case: Case) -> Iterator[Violation]:
+    for left, right in reigns.spans_with(reigns.services(case.history), range(2, 1000), *case.seconds):
+        if right - left > case.rules.two_services:
+            message = f"the leader-only service ran twice for {(right - left) * 1000.0:.0f} ms"
+            yield case.violation("two_services", message, at=left)
+
+
+def _late_writes(case: Case) -> Iterator[Started]:
+    """Bodies that began under an older term after one of a newer term had begun."""
+    newest = 0
+    for start in case.history.of_kind(Started):
+        if start.epoch < newest:
+            yield start
+        newest = max(newest, start.epoch)
+
+
+def _unfenced(case: Case, late: Iterable[Started]) -> Iterator[Violation]:
+    first_of: dict[int, float] = {}
+    for start in case.history.of_kind(Started):
+        first_of.setdefault(start.epoch, start.at)
+    for start in late:
+        newer = min(at for epoch, at in first_of.items() if epoch > start.epoch)
+        if start.at - newer > case.rules.two_leaders:
+            fire = (start.job, start.due_ms)
+            late_by = start.at - newer
+            message = f"{start.job} ran under term {start.epoch}, {late_by:.2f} s after a newer one had begun"
+            yield case.violation("unfenced", message, fire, start.at)
+
+
+def _ended_by_itself(case: Case) -> Iterator[Violation]:
+    for death in case.history.of_kind(Died):
+        if death.how == "itself":
+            yield case.violation("worker_died", f"{death.worker} ended by itself", at=death.at)
+
+
+def _lateness(case: Case) -> Iterator[float]:
+    after, until = case.span
+    for (_, due), runs in case.runs.items():
+        if after < due <= until:
+            yield max(0.0, (runs[0].start.at - due / 1000.0) * 1000.0)

@@ -1,0 +1,108 @@
+"""What the judge answers: the verdict, its violations, and the rules it judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from argus_sched.harness import figures
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the run's settings promise; seconds, except in `bounds`.
+
+    `two_leaders` and `two_services` are the longest spells of two that count as normal: a promotion may
+    overtake a demotion by milliseconds, which is why claims carry the safety.
+    """
+
+    catch_up_window: float = 600.0
+    early: float = 0.02
+    two_leaders: float = 1.0
+    two_services: float = 0.1
+    bounds: Mapping[str, figures.Bound] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken invariant: which, in a sentence, and the events around it as lines of a history."""
+
+    rule: str
+    message: str
+    job: str = ""
+    due_ms: int = 0
+    around: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        due = iso(self.due_ms) if self.due_ms else None
+        return {
+            "rule": self.rule,
+            "message": self.message,
+            "job": self.job or None,
+            "due": due,
+            "around": list(self.around),
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge says of one run. `held` is correctness alone; `slow` are missed bounds."""
+
+    seed: int
+    expected: int
+    lost: int
+    doubled: int
+    interrupted: int
+    beyond_window: int
+    max_holders: int
+    leaderless_seconds: float
+    two_leader_seconds: float
+    unfenced_writes: int
+    lateness_ms: figures.Percentiles
+    faults: Mapping[str, figures.FaultFigures]
+    slow: tuple[str, ...]
+    violations: tuple[Violation, ...]
+
+    @property
+    def held(self) -> bool:
+        """True when no invariant was broken."""
+        return not self.violations
+
+    def as_json(self) -> dict[str, Any]:
+        """The verdict as JSON-ready values; milliseconds and seconds as the names say."""
+        return {
+            "held": self.held,
+            "seed": self.seed,
+            "dues": {
+                "expected": self.expected,
+                "lost": self.lost,
+                "doubled": self.doubled,
+                "interrupted": self.interrupted,
+                "beyond_window": self.beyond_window,
+            },
+            "max_holders": self.max_holders,
+            "leaderless_seconds": round(self.leaderless_seconds, 3),
+            "two_leader_seconds": round(self.two_leader_seconds, 3),
+            "unfenced_writes": self.unfenced_writes,
+            "lateness_ms": self.lateness_ms.as_json(),
+            "faults": {
+                name: {
+                    "count": one.count,
+                    "demotion_ms": one.demotion_ms.as_json(),
+                    "promotion_ms": one.promotion_ms.as_json(),
+                    "lateness_ms": one.lateness_ms.as_json(),
+                }
+                for name, one in self.faults.items()
+            },
+            "slow": list(self.slow),
+            "violations": [violation.as_json() for violation in self.violations],
+        }
+
+
+def iso(due_ms: int) -> str:
+    """An instant in UTC with milliseconds."""
+    return (
+        datetime.fromtimestamp(due_ms / 1000.0, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
