@@ -13,6 +13,16 @@ SHORTEST_GRACE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
+class PackDefaults:
+    """What a pack takes where it says nothing; without `grace` it is one interval, at least ten minutes."""
+
+    grace: timedelta | None = None
+    timezone: str = "UTC"
+    window: timedelta = DEFAULT_WINDOW
+    takeover: timedelta = DEFAULT_TAKEOVER
+
+
+@dataclass(frozen=True)
 class LogSpec:
     """Where the application's log is: exactly one of the docker selectors, or a file."""
 
