@@ -64,7 +64,7 @@ class LogSource(Protocol):
 class LockRow:
     """One row of pg_locks for the exact key, joined to pg_stat_activity; only rows of this database."""
 
-    pid: int
+    pid: int  # 0 for a prepared transaction, which no process owns
     mode: str
     granted: bool
     state: str | None  # None when the role may not see it
@@ -84,6 +84,8 @@ class LockSample:
     server_time: datetime
     server: str  # host:port, for messages
     system_identifier: str | None = None  # None without the right to read it
+    role: str | None = None  # who looked, for the advice which privilege it lacks
+    identity: str | None = None  # equal for two looks at one database of one running server
 
 
 class LockView(Protocol):
