@@ -85,6 +85,7 @@ class Born:
     worker: str
     slot: str
     pid: int
+    instance: str = ""
 
 
 @dataclass(frozen=True)

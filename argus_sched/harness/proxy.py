@@ -161,7 +161,9 @@ class Switchboard:
             await line.listen()
             return {"port": line.port}
         line = self.lines[command["line"]]
-        if command["do"] == "cut":
+        if command["do"] == "point":
+            line.target = (command["host"], command["port"])
+        if command["do"] in ("point", "cut"):
             line.cut()
         else:
             line.change(command.get("states", {}), command.get("delay"))
@@ -196,6 +198,10 @@ class Proxy:
     def cut(self, line: str) -> None:
         """Reset every connection of a line."""
         self._ask(do="cut", line=line)
+
+    def point(self, line: str, host: str, port: int) -> None:
+        """Lead a line to another server, and reset every connection to the old one."""
+        self._ask(do="point", line=line, host=host, port=port)
 
     def hold(self, line: str, *directions: str) -> None:
         """Let nothing through `directions` (both unless named) until `heal`; nothing is lost."""

@@ -197,3 +197,15 @@ def test_the_proxy_ends_with_its_owner(echo: Echo) -> None:
     proxy.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), PATIENCE)
+
+
+def test_a_line_can_be_led_to_another_server(proxy: Proxy, client: socket.socket) -> None:
+    address, other = client.getpeername(), Echo()
+    proxy.point("line", "127.0.0.1", other.port)
+    with pytest.raises(ConnectionResetError):
+        client.recv(1)
+    with socket.create_connection(address, PATIENCE) as second:
+        second.sendall(b"hi")
+        assert read(second, 2) == b"hi"
+        other.close()
+        assert read(second, 1) == b""

@@ -1,0 +1,78 @@
+"""What each timing profile promises, in the harness's own numbers, so that a wrong default is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argus_sched.errors import SettingsError
+from argus_sched.harness.figures import Bound
+from argus_sched.harness.verdict import Rules
+
+TRUST = 0.8
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The promises of `Timing.default()`, `fast()` or `recipe()`, in seconds; without a lease it is None.
+
+    `silence` is how long a fault must last to be taken for the end, `takeover` the longest wait for a leader
+    after any fault is over.
+    """
+
+    name: str
+    lease: float | None
+    tick: float
+    probe: float
+    deferral: float
+
+    @property
+    def silence(self) -> float:
+        """How long a leader may be silent before somebody acts on it."""
+        return self.lease or self.tick + 5.0
+
+    @property
+    def takeover(self) -> float:
+        """The longest that a cluster may need to have a leader again, once nothing is wrong any more."""
+        return self.silence + self.probe + 2.0
+
+    def rules(self) -> Rules:
+        """What the judge holds a run of this profile to."""
+        patience = self.lease or self.probe + self.tick
+        return Rules(two_leaders=patience, two_services=0.1, bounds=self.bounds())
+
+    def bounds(self) -> dict[str, Bound]:
+        """The longest demotion and promotion per fault; without a lease only the probe counts."""
+        if self.lease is None:
+            waits = Bound(promotion_ms=(self.probe + self.tick) * 1000.0)
+            return dict.fromkeys(("kill", "pair", "terminate", "restart", "crash", "stop", "rolling"), waits)
+        lease = self.lease * 1000.0
+        return {
+            "kill": Bound(promotion_ms=250),
+            "pair": Bound(promotion_ms=self.probe * 1000.0 + 100),
+            "terminate": Bound(demotion_ms=100, promotion_ms=250),
+            "restart": Bound(demotion_ms=100, promotion_ms=500),
+            "crash": Bound(demotion_ms=100, promotion_ms=500),
+            "freeze": Bound(demotion_ms=100, promotion_ms=lease + 100),
+            "partition": Bound(demotion_ms=lease * (TRUST + 0.1), promotion_ms=lease + 100),
+            "fork": Bound(promotion_ms=lease + 100),
+            "stop": Bound(promotion_ms=100),
+            "rolling": Bound(promotion_ms=100),
+        }
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile("default", lease=3.0, tick=0.5, probe=1.0, deferral=0.5),
+        Profile("fast", lease=1.0, tick=0.25, probe=0.5, deferral=0.25),
+        Profile("recipe", lease=None, tick=15.0, probe=60.0, deferral=15.0),
+    )
+}
+
+
+def profile(name: str) -> Profile:
+    """The profile called `name`; raises SettingsError that lists them."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise SettingsError(f"there is no profile {name!r}: use one of {', '.join(PROFILES)}") from None
