@@ -6,7 +6,8 @@ test reads it back with that library and with `promtool`.
 Instants are exported, never ages, so that a file which outlives its writer turns stale instead of staying
 fresh. Every target has all its series in every pass; a value that nobody knows is NaN, which no `<`, `>` or
 `==` of a rule matches. Results that share a label set become one series, since node_exporter drops a whole
-file for a repeated one, and a HELP text never changes, since it drops one of two files that differ in it.
+file for a repeated one; and a HELP text never changes, since of two files that differ in it one loses its
+series without an error.
 """
 
 from __future__ import annotations
