@@ -9,9 +9,9 @@ from datetime import timedelta
 LONGEST = timedelta(days=3660)
 
 _PATTERN = re.compile(
-    r"(?:(?P<days>[0-9]{1,9})d)?"
-    r"(?:(?P<hours>[0-9]{1,9})h)?"
-    r"(?:(?P<minutes>[0-9]{1,9})m)?"
+    r"(?:(?P<days>[0-9]{1,8})d)?"
+    r"(?:(?P<hours>[0-9]{1,8})h)?"
+    r"(?:(?P<minutes>[0-9]{1,8})m)?"
     r"(?:(?P<seconds>[0-9]{1,12}(?:\.[0-9]{1,6})?)s)?"
 )
 

@@ -84,7 +84,7 @@ def lock_key(value: Value) -> int:
     """An advisory lock key, any bigint."""
     found = whole(value)
     if not MIN_KEY <= found <= MAX_KEY:
-        raise WrongValueError(f"is outside the range of a bigint ({MIN_KEY} to {MAX_KEY}): {value}")
+        raise WrongValueError(f"is outside the range of a bigint: {value}")
     return found
 
 
@@ -115,7 +115,10 @@ def timezone(value: Value) -> str:
 def url(value: Value) -> str:
     """An http or https URL; a password in it must come from the environment."""
     found = text(value)
-    parts = urlsplit(found)
+    try:
+        parts = urlsplit(found)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise WrongValueError(f"expected an http or https URL, got {value}")
     if parts.password and isinstance(value, Scalar) and value.kind == "text":

@@ -51,9 +51,8 @@ class PackReader:
         app = section.need("app", app_name, "")
         logs = self._logs(section)
         databases = self._databases(section)
-        checks = tuple(check for entry in section.subs("checks") if (check := self._check(entry, logs)))
-        if not section.has("checks") or not (checks or section.subs("checks")):
-            section.add("checks", "needs at least one check")
+        entries = section.need_subs("checks", "check")
+        checks = tuple(check for entry in entries if (check := self._check(entry, logs)))
         _require_sources(section, checks)
         section.finish()
         return Pack(app, self.path, logs, databases, checks)
@@ -118,10 +117,8 @@ class PackReader:
     def _jobs(self, section: Section, logs: LogSpec | None) -> JobsCheck:
         check_id = section.get("id", one_line, "scheduler_jobs")
         self._checks.claim(check_id, section, "id")
-        entries = section.subs("jobs")
+        entries = section.need_subs("jobs", "job")
         jobs = tuple(job for entry in entries if (job := self._job(entry, logs)))
-        if not section.has("jobs") or not entries:
-            section.add("jobs", "needs at least one job")
         section.finish()
         return JobsCheck(check_id, jobs)
 
@@ -181,8 +178,7 @@ def _require_sources(section: Section, checks: tuple[JobsCheck | LockCheck, ...]
 
 
 def _warn_of_window(section: Section, job: JobSpec, window: timedelta) -> None:
+    limit = format_duration(job.limit)
     section.warn(
-        "",
-        f"logs.window {format_duration(window)} is shorter than the limit {format_duration(job.limit)} of"
-        f" {job.id}: the first passes cannot judge it",
+        "", f"logs.window {format_duration(window)} is shorter than the limit of {job.id}: make it {limit}"
     )

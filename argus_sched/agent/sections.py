@@ -65,6 +65,14 @@ class Section:
         """The mappings of the list under `key`; entries of another shape are reported and left out."""
         return [Section(found, self._problems) for found in self.each(key, keyed, ())]
 
+    def need_subs(self, key: str, noun: str) -> list[Section]:
+        """The same, with a report when there is not a single entry; `noun` is what an entry is."""
+        sections = self.subs(key)
+        value = self._value.items.get(key)
+        if value is None or (isinstance(value, Listed) and not value.items):
+            self.add(key, f"needs at least one {noun}")
+        return sections
+
     def add(self, key: str, message: str) -> None:
         """Report a problem at `key`, or at the mapping's own line when it is absent; "" is the mapping."""
         self._problems.add(*self._place(key), message)

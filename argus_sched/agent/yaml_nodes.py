@@ -114,13 +114,24 @@ def parse_yaml(data: bytes, environ: Mapping[str, str], problems: Problems) -> V
         line = data.count(b"\n", 0, error.position) + 1
         problems.add(line, "", f"is not YAML: {error.reason}")
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problems.add(mark.line + 1 if mark else 1, "", f"is not YAML: {error.problem or error.context}")
+        problems.add(*_syntax(error))
     else:
         if root is not None:
             return _Walk(environ, problems).value(root)
         problems.add(1, "", "is empty")
     return None
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> tuple[int, str, str]:
+    """Line, path and message of what the parser stumbled over, and where the construct began."""
+    mark, begin = error.problem_mark or error.context_mark, error.context_mark
+    line = mark.line + 1 if mark else 1
+    began = f" that began in line {begin.line + 1}" if begin and begin.line + 1 != line else ""
+    return (
+        line,
+        "",
+        f"is not YAML: {', '.join(filter(None, (error.context and error.context + began, error.problem)))}",
+    )
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,93 @@
+"""Write a check pack to standard output from the jobs seen in a log; what is inferred is marked so."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from argus_sched.agent.packs import LogSpec
+    from argus_sched.agent.ports import LogSource
+    from argus_sched.agent.sightings import Sightings
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add this command's arguments."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--container", metavar="NAME", help="read this container's log")
+    source.add_argument("--file", metavar="PATH", help="read this file")
+    parser.add_argument("--format", choices=("docker", "json-file"), default="docker", help="of --file")
+    parser.add_argument("--app", metavar="NAME", help="the application (else named after container or file)")
+    parser.add_argument(
+        "--window", metavar="LENGTH", help="how far back to read (default 26h, all of a file)"
+    )
+    parser.add_argument("--timezone", metavar="ZONE", default="UTC", help="of cron triggers (default UTC)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the pack; 3 when no job's trigger could be told, and standard error says so."""
+    import os
+    import sys
+    from pathlib import Path
+
+    from argus_sched import due_times
+    from argus_sched.agent.pack_text import app_from, write_pack
+    from argus_sched.agent.sources import open_source
+    from argus_sched.clock import SystemClock
+
+    due_times.cron("@daily", args.timezone)  # refuses an unknown zone before anything is read
+    logs, clock = _log_spec(args), SystemClock()
+    source = open_source(logs, clock=clock, timeout=60.0, docker_host=os.environ.get("DOCKER_HOST"))
+    everything = args.file and not args.window
+    seen = _read(source, due_times.EPOCH if everything else clock.now() - logs.window)
+    app = app_from(args.app or args.container or Path(args.file).stem)
+    text, certain = write_pack(app, logs, seen.jobs(), args.timezone)
+    print(text, end="")
+    if not certain:
+        print("argus-sched: no job ran often enough to tell its trigger: read further back", file=sys.stderr)
+    return 0 if certain else 3
+
+
+def _log_spec(args: argparse.Namespace) -> LogSpec:
+    from pathlib import Path
+
+    from argus_sched.agent.durations import parse_duration
+    from argus_sched.agent.packs import DEFAULT_WINDOW, LogSpec
+    from argus_sched.errors import SettingsError
+
+    path = str(Path(args.file).absolute()) if args.file else None
+    try:
+        window = parse_duration(args.window) if args.window else DEFAULT_WINDOW
+    except ValueError as error:
+        raise SettingsError(f"--window: {error}") from None
+    return LogSpec(container=args.container, path=path, format=args.format, window=window)
+
+
+def _read(source: LogSource, horizon: datetime) -> Sightings:
+    """All runs of every container; raises SourceError when one cannot be read."""
+    from collections.abc import Iterable
+
+    from argus_sched.agent.logevents import Record
+    from argus_sched.agent.loglines import LineParser
+    from argus_sched.agent.sightings import Sightings
+    from argus_sched.errors import SourceError
+
+    seen = Sightings()
+    try:
+        for container in source.containers():
+            parser = LineParser(container.key)
+
+            def take(records: Iterable[Record], parser: LineParser = parser) -> None:
+                for record in records:
+                    seen.add(parser.feed(record))
+
+            reading = source.read(container, None, horizon, take)
+            seen.add(parser.flush())
+            if reading.problem:
+                raise SourceError(f"{source.node}: {reading.problem}")
+    finally:
+        source.close()
+    return seen
