@@ -1,0 +1,115 @@
+"""A pass's report as the incidents see it: one observation for each subject, and what hides behind what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argus_sched.agent.check import Node, PassReport, Result
+from argus_sched.agent.status import Phase, Status
+
+# A check's own wish: the message waits until the target was wrong for this long (the lock's `takeover`).
+HOLD_KEY = "hold_message_seconds"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one pass saw of one subject.
+
+    `since` is the instant from which it has been so, as far as the evidence tells. `hold` is how long it must
+    be wrong before it counts. `blind_by` names the failed subject that hides this one.
+    """
+
+    subject: str
+    status: Status
+    phase: Phase
+    summary: str
+    reason: str = ""
+    name: str = ""
+    since: datetime | None = None
+    hold: timedelta = timedelta(0)
+    blind_by: str | None = None
+
+
+def observe(report: PassReport) -> tuple[Observation, ...]:
+    """The observations of a pass: nodes first, then targets; each subject once."""
+    failed = {_node_subject(node) for node in report.nodes if not node.up}
+    hidden = Counter(_hiding_node(result, failed) for result in report.results)
+    nodes = [_of_node(node, failed, hidden[_node_subject(node)]) for node in report.nodes]
+    targets = [_of_result(result, failed, report.at) for result in report.results]
+    return _each_once([*nodes, *targets])
+
+
+def _each_once(observations: Iterable[Observation]) -> tuple[Observation, ...]:
+    """One for each subject, the worst: several packs may name one shared host."""
+    found: dict[str, Observation] = {}
+    for seen in observations:
+        other = found.get(seen.subject)
+        if other is None or seen.status.severity > other.status.severity:
+            found[seen.subject] = seen
+    return tuple(found.values())
+
+
+def _node_subject(node: Node) -> str:
+    """`app/source`, or the source alone for a node that is no single application's."""
+    return _subject(node.app, node.source)
+
+
+def _subject(app: str, source: str) -> str:
+    return f"{app}/{source}" if app else source
+
+
+def _of_node(node: Node, failed: set[str], hidden: int) -> Observation:
+    subject = _node_subject(node)
+    if node.up:
+        return Observation(subject, Status.OK, Phase.FRESH, "can be read again")
+    problem = node.problem or "cannot be read"
+    summary = f"{problem}; hides {hidden} check{'s' * (hidden != 1)}" if hidden else problem
+    parent = _first_failed(node.app, node.parent, failed)
+    return Observation(subject, Status.UNKNOWN, Phase.BLIND, summary, blind_by=parent)
+
+
+def _hiding_node(result: Result, failed: set[str]) -> str | None:
+    return _first_failed(result.app, result.blind_by, failed)
+
+
+def _first_failed(app: str, source: str | None, failed: set[str]) -> str | None:
+    """The failed subject that `source` means to `app`: its own node, else a shared one."""
+    if source is None:
+        return None
+    return next((name for name in (_subject(app, source), source) if name in failed), None)
+
+
+def _of_result(result: Result, failed: set[str], at: datetime) -> Observation:
+    return Observation(
+        result.target,
+        result.status,
+        result.phase,
+        result.summary,
+        result.reason,
+        result.name,
+        _since(result, at),
+        _hold(result),
+        _hiding_node(result, failed),
+    )
+
+
+def _since(result: Result, at: datetime) -> datetime | None:
+    """The deadline that passed, for a job that is overdue; its last run, for one that is well again."""
+    since = result.last_run if result.status is Status.OK else None
+    if result.phase in {Phase.STALE, Phase.NEVER_RAN}:
+        since = result.deadline
+    return since if since is not None and since <= at else None
+
+
+def _hold(result: Result) -> timedelta:
+    """What the check asks for; and for a job of which no run is known yet, its limit: evidence that merely
+    began late (a new job, a new agent, a lost store) pages nobody before the job could have been judged."""
+    asked = result.details.get(HOLD_KEY)
+    if isinstance(asked, int | float):
+        return timedelta(seconds=asked)
+    if result.phase is Phase.BLIND and result.last_run is None and result.limit_seconds is not None:
+        return timedelta(seconds=result.limit_seconds)
+    return timedelta(0)
