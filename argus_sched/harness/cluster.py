@@ -1,0 +1,353 @@
+"""The cluster under test: worker processes, their lines to Postgres, and what each of them says it is.
+
+Everything here was started by the harness and ends with it. A *slot* is a place for a worker (a process that
+is started again when it died; with uvicorn, a parent of two), a *worker* one process from birth to death.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from argus_sched.errors import SourceError
+from argus_sched.harness.history import (
+    Belief,
+    Born,
+    Died,
+    Event,
+    Finished,
+    Frozen,
+    History,
+    Service,
+    Started,
+    read_lines,
+    to_line,
+)
+from argus_sched.harness.settings import WorkerSettings
+
+GLANCE = 0.005
+
+
+@dataclass
+class Worker:
+    """One worker process as the harness sees it."""
+
+    name: str
+    slot: str
+    pid: int
+    role: str = "standby"
+    epoch: int = 0
+    alive: bool = True
+    frozen_at: float | None = None
+
+
+@dataclass
+class Slot:
+    """A place for a worker: the command that fills it and the process that does."""
+
+    name: str
+    dsn: str
+    size: int = 1
+    process: subprocess.Popen[bytes] | None = None
+    births: int = 0
+
+
+@dataclass
+class _Tail:
+    """How far a worker's own file was read."""
+
+    path: Path
+    offset: int = 0
+    events: list[Event] = field(default_factory=list)
+
+    def read(self) -> list[Event]:
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        fresh = list(read_lines(whole))
+        self.events += fresh
+        return fresh
+
+
+class Cluster:
+    """Workers in their slots. Not thread-safe: one thread starts, looks and injects."""
+
+    def __init__(
+        self, folder: Path, settings: WorkerSettings, slots: Iterable[Slot], launcher: Launcher
+    ) -> None:
+        self.folder = folder
+        self.slots = {slot.name: slot for slot in slots}
+        self.workers: dict[str, Worker] = {}
+        self.events: list[Event] = []
+        self._launcher = launcher
+        self._tails: dict[str, _Tail] = {}
+        self._doomed: dict[str, tuple[float, str]] = {}
+        self._pumps: list[threading.Thread] = []
+        (folder / "workers").mkdir()
+        (folder / "logs").mkdir()
+        settings.write(folder)
+
+    def start(self) -> None:
+        """Fill every slot."""
+        for slot in self.slots.values():
+            self.spawn(slot)
+
+    def spawn(self, slot: Slot) -> None:
+        """Start the process of a slot; its worker appears once it has written its first line."""
+        slot.births += 1
+        slot.process = self._launcher(self.folder, slot)
+        pump = threading.Thread(
+            target=keep_log, args=(slot.process.stdout, self.log_path(slot.name)), daemon=True
+        )
+        pump.start()
+        self._pumps.append(pump)
+
+    def log_path(self, slot: str) -> Path:
+        """The log of a slot, in the form of Docker's json-file driver."""
+        return self.folder / "logs" / f"{slot}-json.log"
+
+    def record(self, event: Event) -> None:
+        """Add an event that the harness itself caused or saw."""
+        self.events.append(event)
+
+    def look(self) -> None:
+        """Read what the workers wrote since the last look, and notice who is gone."""
+        for path in (self.folder / "workers").glob("*.jsonl"):
+            tail = self._tails.setdefault(path.stem, _Tail(path))
+            for event in tail.read():
+                self._learn(event)
+        for worker in self.workers.values():
+            if worker.alive and self._gone(worker):
+                self._bury(worker)
+
+    def live(self) -> list[Worker]:
+        """The workers that are alive at the last look."""
+        return [worker for worker in self.workers.values() if worker.alive]
+
+    def in_role(self, role: str) -> Worker | None:
+        """The live worker that says it is `role`; of two, the one with the newest term."""
+        found = [worker for worker in self.live() if worker.role == role and worker.frozen_at is None]
+        return max(found, key=lambda worker: worker.epoch, default=None)
+
+    def wait_until(self, holds: Callable[[], bool], seconds: float, what: str) -> None:
+        """Look until `holds`; SourceError that says `what` never happened after `seconds`."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self.look()
+            if holds():
+                return
+            if time.monotonic() > deadline:
+                raise SourceError(f"{what} within {seconds:.0f} s: {self.state()}")
+            time.sleep(GLANCE)
+
+    def rest(self, seconds: float) -> None:
+        """Let `seconds` pass while looking."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.look()
+            time.sleep(0.02)
+
+    def state(self) -> str:
+        """Every worker and its role, for messages."""
+        return (
+            ", ".join(f"{w.name} {w.role if w.alive else 'dead'}" for w in self.workers.values())
+            or "no worker"
+        )
+
+    def complete(self) -> bool:
+        """Whether every slot has its workers and exactly one of them leads."""
+        leaders = [worker for worker in self.live() if worker.role == "leader"]
+        sizes = dict.fromkeys(self.slots, 0)
+        for worker in self.live():
+            sizes[worker.slot] += 1
+        return len(leaders) == 1 and all(sizes[slot.name] >= slot.size for slot in self.slots.values())
+
+    def kill(self, worker: Worker) -> float:
+        """kill -9; returns the instant just before."""
+        at = time.time()
+        self._doomed[worker.name] = (at, "kill")
+        os.kill(worker.pid, signal.SIGKILL)
+        return at
+
+    def ask_to_stop(self, worker: Worker) -> float:
+        """SIGTERM to the worker (with uvicorn, to the parent of both); returns the instant just before."""
+        at = time.time()
+        for other in self.live():
+            if other.slot == worker.slot:
+                self._doomed[other.name] = (at, "stop")
+        process = self.slots[worker.slot].process
+        if process is not None:
+            process.terminate()
+        return at
+
+    def freeze(self, worker: Worker) -> float:
+        """SIGSTOP; returns the instant."""
+        worker.frozen_at = time.time()
+        os.kill(worker.pid, signal.SIGSTOP)
+        return worker.frozen_at
+
+    def thaw(self, worker: Worker) -> float:
+        """SIGCONT; returns the instant."""
+        at = time.time()
+        os.kill(worker.pid, signal.SIGCONT)
+        if worker.frozen_at is not None:
+            self.record(Frozen(worker.frozen_at, at, worker.name))
+        worker.frozen_at = None
+        return at
+
+    def refill(self, slot_name: str, seconds: float = 30.0) -> None:
+        """Start a slot again once its process has ended; a uvicorn parent replaces a lost worker itself."""
+        slot = self.slots[slot_name]
+        if (
+            slot.size > 1
+            and slot.process is not None
+            and not any(
+                how == "stop" for name, (_, how) in self._doomed.items() if self._slot_of(name) == slot_name
+            )
+        ):
+            return
+        self.wait_until(
+            lambda: slot.process is None or slot.process.poll() is not None,
+            seconds,
+            f"{slot_name} did not end",
+        )
+        self.look()
+        self.spawn(slot)
+
+    def history(self, *more: Iterable[Event]) -> History:
+        """Everything that happened: the harness's events, the workers' own, and `more`."""
+        self.look()
+        own = [event for tail in self._tails.values() for event in tail.events]
+        events = [*self.events, *own, *(event for group in more for event in group)]
+        return History.of(_settled(events))
+
+    def stop(self, seconds: float = 30.0) -> None:
+        """Ask every slot to stop, and wait for it."""
+        for worker in self.live():
+            self._doomed.setdefault(worker.name, (time.time(), "stop"))
+        for slot in self.slots.values():
+            if slot.process is not None and slot.process.poll() is None:
+                slot.process.terminate()
+        for slot in self.slots.values():
+            if slot.process is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    slot.process.wait(seconds)
+        self.look()
+
+    def close(self) -> None:
+        """End whatever is still there, frozen ones too, with everything they started."""
+        for slot in self.slots.values():
+            if slot.process is not None:
+                _end_group(slot.process)
+        for worker in self.live():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker.pid, signal.SIGKILL)
+        for pump in self._pumps:
+            pump.join(5)
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _learn(self, event: Event) -> None:
+        if isinstance(event, Born):
+            self.workers[event.worker] = Worker(event.worker, event.slot, event.pid)
+        elif isinstance(event, Belief) and (worker := self.workers.get(event.worker)):
+            worker.role, worker.epoch = event.role, event.epoch
+
+    def _slot_of(self, name: str) -> str:
+        return self.workers[name].slot
+
+    def _gone(self, worker: Worker) -> bool:
+        process = self.slots[worker.slot].process
+        if process is not None and process.pid == worker.pid:
+            return process.poll() is not None
+        try:
+            # A zombie is dead too: a parent may reap its child later.
+            return Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+    def _bury(self, worker: Worker) -> None:
+        at, how = self._doomed.get(worker.name, (time.time(), "itself"))
+        worker.alive, worker.role = False, "dead"
+        self.record(Died(at, worker.name, how))
+
+
+Launcher = Callable[[Path, Slot], "subprocess.Popen[bytes]"]
+
+
+def launch(folder: Path, slot: Slot) -> subprocess.Popen[bytes]:
+    """Fill a slot with a worker process, or with a uvicorn parent of several."""
+    command = [sys.executable, "-m", "argus_sched.harness.worker", str(slot.size)]
+    return subprocess.Popen(
+        command,
+        env={**os.environ, **environment_of(folder, slot)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def keep_log(stream: IO[bytes] | None, path: Path) -> None:
+    """Append each line of `stream` to `path` as Docker's json-file driver does."""
+    if stream is None:
+        return
+    with stream, path.open("a") as log:
+        for line in stream:
+            stamp = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+            entry = {"log": line.decode(errors="replace"), "stream": "stderr", "time": stamp}
+            log.write(json.dumps(entry, separators=(",", ":")) + "\n")
+            log.flush()
+
+
+def environment_of(folder: Path, slot: Slot) -> dict[str, str]:
+    """What a worker must be told."""
+    return {
+        "ARGUS_HARNESS_FOLDER": str(folder),
+        "ARGUS_HARNESS_SLOT": slot.name,
+        "ARGUS_HARNESS_DSN": slot.dsn,
+        "ARGUS_HARNESS_BIRTH": str(slot.births),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _settled(events: Sequence[Event]) -> Iterator[Event]:
+    """The events, no death earlier than its worker's last own line: a signal takes a moment to arrive."""
+    last: dict[str, float] = {}
+    for event in events:
+        if isinstance(event, Born | Belief | Service | Started | Finished):
+            last[event.worker] = max(last.get(event.worker, 0.0), event.at)
+    for event in events:
+        if isinstance(event, Died):
+            yield replace(event, at=max(event.at, last.get(event.worker, 0.0)))
+        else:
+            yield event
+
+
+def write_history(history: History, path: Path) -> None:
+    """Keep a history as JSON lines."""
+    with path.open("w") as file:
+        file.writelines(to_line(event) for event in history.events)

@@ -1,0 +1,111 @@
+"""Servers beside the database under test: a pooler that shares one session, and a hot standby."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from argus_sched.errors import SettingsError, SourceError
+from argus_sched.postgres.embedded import EmbeddedPostgres, find_binaries, free_port
+
+Address = tuple[str, int]
+PATIENCE = 30.0
+POOLER = "pgbouncer"
+
+_POOLER_SETTINGS = """
+[databases]
+* = host={host} port={port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {listen}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 1
+ignore_startup_parameters = extra_float_digits,options,application_name
+logfile = {folder}/pgbouncer.log
+"""
+
+
+def has_pooler() -> bool:
+    """Whether the pooler's program is installed."""
+    return shutil.which(POOLER, path=_search_path()) is not None
+
+
+@contextlib.contextmanager
+def pooler(database: Address) -> Iterator[Address]:
+    """A pgbouncer in transaction mode with one server session for everybody; yields its address."""
+    program = shutil.which(POOLER, path=_search_path())
+    if program is None:
+        raise SettingsError("the fault `pooler` needs pgbouncer: install it, or leave the fault out")
+    with tempfile.TemporaryDirectory(prefix="argus-pooler-") as name:
+        folder, listen = Path(name), free_port()
+        settings = folder / "pgbouncer.ini"
+        settings.write_text(
+            _POOLER_SETTINGS.format(host=database[0], port=database[1], listen=listen, folder=folder)
+        )
+        identity = _nobody(folder)
+        process = subprocess.Popen(
+            [program, "-q", str(settings)], stdin=subprocess.DEVNULL, start_new_session=True, **identity
+        )
+        try:
+            _await_port(("127.0.0.1", listen), process)
+            yield "127.0.0.1", listen
+        finally:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def hot_standby(primary: EmbeddedPostgres) -> Iterator[Address]:
+    """A streaming replica of `primary` that answers queries; yields its address."""
+    replica = EmbeddedPostgres(options={"primary_conninfo": primary.dsn()})
+    try:
+        _copy(primary, replica)
+        (replica.data / "standby.signal").touch()
+        replica.start()
+        yield "127.0.0.1", replica.port
+    finally:
+        replica.destroy()
+
+
+def _copy(primary: EmbeddedPostgres, replica: EmbeddedPostgres) -> None:
+    identity = _nobody(replica.root)
+    # A copy of the binaries lies in the folder of a server that may not enter their own.
+    found = next(replica.root.glob("dist/*/*/bin/pg_basebackup"), find_binaries() / "pg_basebackup")
+    command = [str(found), "-D", str(replica.data), "-d", primary.dsn()]
+    command += ["--checkpoint=fast", "--no-sync", "-X", "stream"]
+    done = subprocess.run(command, cwd=replica.root, capture_output=True, check=False, **identity)
+    if done.returncode:
+        raise SourceError(f"pg_basebackup failed: {done.stderr.decode(errors='replace').strip()}")
+
+
+def _await_port(address: Address, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(address, 1):
+            return
+        time.sleep(0.02)
+    raise SourceError(f"nothing listens on {address[0]}:{address[1]} after {PATIENCE:g} s")
+
+
+def _nobody(folder: Path) -> dict[str, Any]:
+    """Arguments that run a program as nobody where we are root, which Postgres and pgbouncer refuse."""
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam("nobody")
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def _search_path() -> str:
+    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
