@@ -2,8 +2,8 @@
 
 Nobody waits for it without bound. A waiting statement holds back VACUUM and CREATE INDEX CONCURRENTLY for
 as long as it waits, so the heir queues for 0.9 s at a time, in an anonymous block that swallows its own
-time-out and therefore logs nothing. The name of the session tells who holds the lock; the server reports
-each change of it unasked, which is also how the block says that the lock was granted.
+time-out and cancellation, and therefore logs nothing. The name of the session tells who holds the lock; the
+server reports each change of it unasked, which is also how the block says that the lock was granted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from argus_sched.scheduling.ports import SessionLostError, WaitUnsupportedError
 from argus_sched.scheduling.wakeup import WakeUp
 
 PATIENCE = preflight.PATIENCE
-_CANCELLED = "57014"
 _ALREADY_TAKEN = "23505"
 # No right to the language of the block, no such language, no such statement: not a Postgres, or a closed one.
 _NO_SUCH_WAIT = {"42501", "42704", "42601", "0A000"}
@@ -139,11 +138,10 @@ class PostgresLeaderLock:
         except StatementError as error:
             if error.sqlstate in _NO_SUCH_WAIT:
                 raise WaitUnsupportedError(str(error)) from None
-            if error.sqlstate != _CANCELLED:
-                raise
-            # Cancelled after the grant or before it: the error does not say, the server does.
-            return self._note(self._key, self._look(PATIENCE))
-        return self._note(self._key, self._session.reported("application_name") == _name("leader"))
+            raise
+        named = self._session.reported("application_name") == _name("leader")
+        # A wait that was cancelled may have been granted just before: the name does not say, the server does.
+        return self._note(self._key, named or (wake.is_set() and self._look(PATIENCE)))
 
     @_tell_losses
     def promote(self) -> int:
@@ -250,7 +248,7 @@ DO $$ BEGIN
   PERFORM set_config('lock_timeout', '{milliseconds}ms', true);
   PERFORM pg_advisory_lock({key});
   PERFORM set_config('application_name', '{name}', false);
-EXCEPTION WHEN lock_not_available THEN NULL;
+EXCEPTION WHEN lock_not_available OR query_canceled THEN NULL;
 END $$
 """
 _LOOK = """
