@@ -79,7 +79,7 @@ def _limit(found: Guess) -> timedelta:
 
 def _entry(job_id: str, sighting: Sighting, found: Guess) -> str:
     trigger = found.trigger.written if found.trigger else "every: ?"
-    line = f"{{id: {job_id}, name: {quoted(sighting.name)}, {trigger}"
+    line = f"{{id: {quoted(job_id)}, name: {quoted(sighting.name)}, {trigger}"
     said = f"; its trigger says {quoted(sighting.trigger)}" if sighting.trigger else ""
     if found.missing or found.trigger is None:
         return f"      # {found.missing}{said}\n      #- {line}}}\n"

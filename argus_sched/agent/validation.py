@@ -40,7 +40,8 @@ def validate_files(
         # Without a config its defaults are unknown, and packs are judged by it.
         return (FileVerdict(error.problems[0].file, error.problems),)
     first = (FileVerdict(settings.path),) if settings.path else ()
-    return first + _packs(tuple(files) or pack_paths(settings), settings, environ)
+    paths = tuple(dict.fromkeys(files)) or pack_paths(settings)
+    return first + _packs(paths, settings, environ)
 
 
 def _packs(
