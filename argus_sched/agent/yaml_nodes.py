@@ -184,7 +184,7 @@ class _Walk:
     def _scalar(self, node: yaml.Node, path: str, line: int) -> Scalar:
         kind = _KINDS.get(node.tag.removeprefix(_TAG))
         if kind is None or not node.tag.startswith(_TAG):
-            return self._broken(line, path, f"has the unknown tag {node.tag}: remove it")
+            return self._broken(line, path, f"has the unknown tag {shorten(repr(node.tag))}: remove it")
         written = node.value
         try:
             text = substitute(written, self._environ)

@@ -262,9 +262,9 @@ WRONG_JOBS = [
     (
         '{id: a, name: "A", every: !!binary 5m}',
         ".every",
-        "has the unknown tag tag:yaml.org,2002:binary: remove it",
+        "has the unknown tag 'tag:yaml.org,2002:binary': remove it",
     ),
-    ('{id: a, name: "A", every: !x 5m}', ".every", "has the unknown tag !x: remove it"),
+    ('{id: a, name: "A", every: !x 5m}', ".every", "has the unknown tag '!x': remove it"),
     ('{id: a, name: "A", every: 1m, every: 2m}', ".every", "is given twice, first in line 7"),
     (
         '{id: a, name: "A", cron: "0 6 * * *", timezone: Europe/Stokholm}',

@@ -1,7 +1,9 @@
-"""Whatever a pack file holds, reading it ends in a pack or in lines that name the file."""
+"""Whatever a file holds, reading it ends in a value or in lines that name the file."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argus_sched.agent.pack_files import load_pack
+from argus_sched.agent.settings import AgentSettings, load_settings
 from argus_sched.errors import SettingsError
 
 # Text that is nearly a pack finds more than random bytes do.
@@ -66,6 +69,7 @@ WORDS = st.sampled_from(
             "\u2028",
         ],
         "|\n",
+        "!%0Ax ",
     ]
 )
 JUNK = st.recursive(
@@ -92,11 +96,31 @@ CHECKS = st.lists(
 PACKS = st.fixed_dictionaries(
     {"app": JUNK, "checks": CHECKS}, optional={"logs": JUNK, "database": JUNK, "databases": JUNK}
 )
+CHANNEL = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("url", "chat_id", "token_env", "thread_id"), JUNK)
+)
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        key: JUNK | CHANNEL | st.lists(CHANNEL, max_size=2) for key in AgentSettings.__dataclass_fields__
+    },
+)
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("packs") / "pack.yaml"
+    return tmp_path_factory.mktemp("files") / "file.yaml"
+
+
+@contextmanager
+def only_lines_about(path: Path) -> Iterator[None]:
+    """Lets a SettingsError pass whose every line names the file, and nothing else."""
+    try:
+        yield
+    except SettingsError as error:
+        strange = [line for line in str(error).split("\n") if not line.startswith(f"{path}:")]
+        if strange:
+            pytest.fail(f"not about {path}: {strange}")
 
 
 @settings(max_examples=300, deadline=None)
@@ -105,10 +129,15 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     | st.lists(WORDS, max_size=40).map(lambda words: "".join(words).encode())
     | PACKS.map(lambda pack: yaml.safe_dump(pack, allow_unicode=True).encode())
 )
-def test_no_file_raises_anything_but_settings_error(path: Path, content: bytes) -> None:
+def test_no_pack_raises_anything_but_settings_error(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    try:
+    with only_lines_about(path):
         load_pack(str(path), {"X": "1"})
-    except SettingsError as error:
-        lines = str(error).split("\n")
-        assert all(line.startswith(f"{path}:") for line in lines), lines
+
+
+@settings(max_examples=200, deadline=None)
+@given(content=st.lists(WORDS, max_size=40).map("".join) | SETTINGS.map(yaml.safe_dump))
+def test_no_config_raises_anything_but_settings_error(path: Path, content: str) -> None:
+    path.write_text(content, encoding="utf-8")
+    with only_lines_about(path):
+        load_settings(str(path), {"X": "1"})
