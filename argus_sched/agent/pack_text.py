@@ -43,7 +43,7 @@ def write_pack(app: str, logs: LogSpec, jobs: Sequence[Sighting], timezone: str)
         app=app,
         source=_source(logs),
         window=format_duration(max([DEFAULT_WINDOW, *map(_limit, certain)])),
-        variable=re.sub(r"[^A-Z0-9]", "_", app.upper()) + "_DATABASE_URL",
+        variable=_variable(app),
     )
     return head + "".join(map(_entry, ids, jobs, guesses)), len(certain)
 
@@ -61,6 +61,12 @@ def job_ids(names: Sequence[str]) -> list[str]:
         numbered = (f"{base}_{number}" for number in range(2, len(names) + 2))
         ids.append(base if base not in ids else next(word for word in numbered if word not in ids))
     return ids
+
+
+def _variable(app: str) -> str:
+    """The name of the variable that holds the application's DSN."""
+    name = re.sub(r"[^A-Z0-9]", "_", app.upper()) + "_DATABASE_URL"
+    return f"APP_{name}" if name[0].isdigit() else name
 
 
 def _source(logs: LogSpec) -> str:

@@ -13,7 +13,7 @@ from argus_sched import due_times
 from argus_sched.agent.logevents import Event, EventKind
 from argus_sched.agent.pack_files import load_pack
 from argus_sched.agent.pack_text import app_from, job_ids, write_pack
-from argus_sched.agent.packs import JobsCheck, LogSpec
+from argus_sched.agent.packs import DatabaseSpec, JobsCheck, LogSpec
 from argus_sched.agent.sightings import Sighting, Sightings, guess, typical_gap
 
 START = datetime(2026, 3, 14, 10, tzinfo=UTC)
@@ -118,12 +118,14 @@ def test_the_pack_that_is_written_is_read_without_a_warning(tmp_path: Path) -> N
 
 def test_what_was_left_out_can_be_taken_in(tmp_path: Path) -> None:
     jobs = [seen(0, 15, 30), seen(0, trigger="interval[1 day, 0:00:00]", name="Nightly")]
-    text, _ = write_pack("labs", LOGS, jobs, "UTC")
+    text, _ = write_pack("1st-labs", LOGS, jobs, "UTC")
     path = tmp_path / "pack.yaml"
     path.write_text(
         text.replace("#-", "-").replace("#  -", "  -").replace("#    key", "    key").replace("#data", "data")
     )
-    assert len(load_pack(str(path), {}).checks) == 2
+    pack = load_pack(str(path), {})
+    assert len(pack.checks) == 2
+    assert pack.databases == (DatabaseSpec("APP_1ST_LABS_DATABASE_URL"),)
 
 
 @settings(max_examples=100, deadline=None)
