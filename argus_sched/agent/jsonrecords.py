@@ -1,0 +1,49 @@
+"""Pieces from the lines of Docker's json-file: {"log":"text\\n","stream":"stderr","time":"RFC 3339"}."""
+
+from __future__ import annotations
+
+import json
+
+from argus_sched.agent.stamps import parse_stamp
+
+RECORD_START = b'{"log":"'
+_STREAMS = {b"stdout": "stdout", b"stderr": "stderr"}
+
+
+def stamp_of(line: bytes) -> int | None:
+    """The stamp of one line in nanoseconds, without decoding it; None when the line is damaged."""
+    at = line.rfind(b'"time":"')
+    stamp = (
+        parse_stamp(line[at + 8 : -2]) if at > 0 and line.endswith(b'"}') and line.startswith(b"{") else None
+    )
+    return stamp[0] if stamp and at + 8 + stamp[1] + 2 == len(line) else None
+
+
+def glance(line: bytes) -> tuple[int, str, bool] | None:
+    """Stamp, stream, and whether a line feed ends the text; None when only decoding can tell.
+
+    Quotes inside the text are escaped, so the last bare key of each kind is the record's own.
+    """
+    stamp_ns = stamp_of(line)
+    at = line.rfind(b'","stream":"')
+    stream = _STREAMS.get(line[at + 12 : at + 18])
+    if stamp_ns is None or stream is None or at < 0 or line[at + 18 : at + 20] != b'",':
+        return None
+    if line.rfind(RECORD_START) or line[at - 3 : at - 2] == b"\\":
+        return None  # half a record before this one, or an escaped backslash that only looks like a line feed
+    return stamp_ns, stream, line[at - 2 : at] == b"\\n"
+
+
+def decode(line: bytes) -> tuple[int, str, bytes] | None:
+    """Stamp, stream and text of one line; None when it is damaged."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    text, stream, time = value.get("log"), value.get("stream"), value.get("time")
+    stamp = parse_stamp(time.encode("ascii", "replace")) if isinstance(time, str) else None
+    if stamp is None or not isinstance(text, str):
+        return None
+    return stamp[0], stream if isinstance(stream, str) else "stdout", text.encode("utf-8", "replace")

@@ -1,0 +1,140 @@
+"""One answer of the daemon to a request for a log: its pieces as they arrive, and why it ended."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from argus_sched.agent.dockertext import TextJoiner, split_lines
+from argus_sched.agent.sources.frames import DAEMON, Frame, FrameParser
+from argus_sched.agent.sources.pieces import Piece
+from argus_sched.agent.stamps import parse_stamp
+
+BLOCK = 1 << 16
+_TTY_ERROR = b"Error grabbing logs"
+
+
+class Deadline:
+    """Until when a read may last. It bounds a socket, so it runs on the machine's own clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._ends = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds left, not below zero."""
+        return max(self._ends - time.monotonic(), 0.0)
+
+
+class Answer:
+    """The pieces of one answer, oldest first.
+
+    A socket's own time-out restarts with every byte, so a daemon that trickles would hold a reader for ever:
+    a timer shuts the connection down when the deadline has passed.
+    """
+
+    def __init__(self, response: Any, connection: Any, tty: bool, deadline: Deadline) -> None:
+        self.problem = ""
+        self.bytes = 0
+        self.count = 0
+        self._response = response
+        self._deadline = deadline
+        self._cut = threading.Event()
+        self._timer = threading.Timer(deadline.left, self._cut_off, args=(connection,))
+        self._timer.daemon = True
+        self._timer.start()
+        self._pieces = self._guarded(_tty_pieces if tty else _framed_pieces)
+        self._peeked: list[Piece] = []
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the deadline has passed."""
+        return not self._deadline.left
+
+    def first(self) -> Piece | None:
+        """The oldest piece, left in place; None when there is none."""
+        if not self._peeked:
+            self._peeked = [piece for piece in [next(self._pieces, None)] if piece is not None]
+        return self._peeked[0] if self._peeked else None
+
+    def pieces(self) -> Iterator[Piece]:
+        """Every piece, once."""
+        while self._peeked:
+            yield self._peeked.pop()
+        yield from self._pieces
+
+    def close(self) -> None:
+        """Stop reading; what is left of the answer is dropped."""
+        self._timer.cancel()
+        self._response.close()
+
+    def _guarded(self, cut: _Cutter) -> Iterator[Piece]:
+        try:
+            for piece in cut(self._blocks(), self):
+                self.count += 1
+                yield piece
+        except Exception as error:
+            self.problem = f"the answer broke off: {error}"
+        if self._cut.is_set() or (self.problem and not self._deadline.left):
+            self.problem = f"the answer was not complete within {self._deadline.seconds:g} s"
+        self._timer.cancel()
+
+    def _blocks(self) -> Iterator[bytes]:
+        for block in self._response.raw.stream(BLOCK, decode_content=False):
+            self.bytes += len(block)
+            yield block
+
+    def _cut_off(self, connection: Any) -> None:
+        self._cut.set()
+        raw = getattr(connection, "_sock", connection)
+        if isinstance(raw, socket.socket):
+            try:
+                raw.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # it has ended by itself
+
+
+class _Cutter(Protocol):
+    def __call__(self, blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece]: ...
+
+
+def _framed_pieces(blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece]:
+    parser = FrameParser()
+    for block in blocks:
+        for frame in parser.feed(block):
+            if frame.stream == DAEMON:
+                answer.problem = _daemon_said(frame.payload)
+                return
+            piece = _piece(frame)
+            if piece is not None:
+                yield piece
+        if parser.problem:
+            answer.problem = parser.problem
+            return
+    if parser.inside:
+        answer.problem = "the answer ended in the middle of a record"
+
+
+def _piece(frame: Frame) -> Piece | None:
+    stamp = parse_stamp(frame.payload)
+    return None if stamp is None else Piece(stamp[0], frame.stream, frame.payload[stamp[1] + 1 :])
+
+
+def _tty_pieces(blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece]:
+    """A terminal's bytes come without frames, all on one stream; the daemon's errors stand among them."""
+    joiner = TextJoiner()
+    for number, (line, ended) in enumerate(split_lines(blocks), start=1):
+        records = list(joiner.records(line, number))
+        if not records and _TTY_ERROR in line:
+            answer.problem = _daemon_said(line)
+            return
+        for record in records:
+            yield Piece(record.stamp_ns, "stdout", record.text + (b"\n" if ended else b""))
+
+
+def _daemon_said(text: bytes) -> str:
+    return f"the daemon ended the log early: {text.decode('utf-8', 'replace').strip()[:200]}"

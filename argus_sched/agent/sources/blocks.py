@@ -1,0 +1,53 @@
+"""Files read from their end: where to begin, so that all that is newer than a stamp is read and little else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from argus_sched.agent.stamps import SECOND_NS
+
+BLOCK = 1 << 18
+
+StampOf = Callable[[bytes], int | None]
+
+
+def blocks(file: BinaryIO, size: int = BLOCK) -> Iterator[bytes]:
+    """The file from where it stands to its end."""
+    while block := file.read(size):
+        yield block
+
+
+def start_offset(file: BinaryIO, end: int, needed_ns: int, stamp_of: StampOf) -> int:
+    """The offset of a line older than `needed_ns`, found backwards in doubling steps; 0 when there is none.
+
+    A second of margin covers lines that two streams stored out of order.
+    """
+    step = BLOCK
+    while step < end:
+        found = _stamped_line(file, end - step, stamp_of)
+        if found is not None and found[1] + SECOND_NS < needed_ns:
+            return found[0]
+        step *= 2
+    return 0
+
+
+def first_stamp(file: BinaryIO, stamp_of: StampOf) -> int | None:
+    """The stamp of the file's first readable line."""
+    found = _stamped_line(file, 0, stamp_of)
+    return found[1] if found else None
+
+
+def _stamped_line(file: BinaryIO, offset: int, stamp_of: StampOf) -> tuple[int, int] | None:
+    """Offset and stamp of the first readable line that begins in the block at `offset`."""
+    file.seek(offset)
+    data = file.read(BLOCK)
+    at = data.find(b"\n") + 1 if offset else 0
+    if offset and at == 0:
+        return None
+    while (line_end := data.find(b"\n", at)) >= 0:
+        stamp_ns = stamp_of(data[at:line_end])
+        if stamp_ns is not None:
+            return offset + at, stamp_ns
+        at = line_end + 1
+    return None

@@ -1,0 +1,222 @@
+"""One Docker daemon: connects, lists, inspects, opens logs. The only importer of the docker SDK."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from argus_sched.agent.packs import LogSpec
+from argus_sched.agent.sources.answer import Answer, Deadline
+from argus_sched.agent.stamps import instant, parse_stamp
+from argus_sched.errors import MissingExtraError, SourceError
+
+DEFAULT_HOST = "unix:///var/run/docker.sock"
+_PROJECT, _SERVICE = "com.docker.compose.project", "com.docker.compose.service"
+_NUMBER, _ONE_OFF = "com.docker.compose.container-number", "com.docker.compose.oneoff"
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What the daemon says of one container, as far as its log is concerned."""
+
+    id: str
+    name: str
+    labels: Mapping[str, str]
+    created: datetime | None
+    started: datetime | None
+    running: bool
+    tty: bool
+    driver: str
+    driver_options: Mapping[str, str]
+    log_path: str
+
+    @property
+    def key(self) -> str:
+        """Stable across recreation: compose's project, service and number, else the name."""
+        parts = [self.labels.get(label, "") for label in (_PROJECT, _SERVICE, _NUMBER)]
+        return "/".join(parts) if all(parts) else self.name
+
+    @property
+    def rotates(self) -> bool:
+        """Whether old records may have gone: every driver but an unbounded json-file drops them some day."""
+        return self.driver != "json-file" or "max-size" in self.driver_options
+
+
+class Daemon:
+    """A connection to one daemon; made lazily, so that one that is away costs nothing until it is asked."""
+
+    def __init__(self, host: str | None, timeout: float) -> None:
+        self.host = host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
+        self._explicit = host
+        self._timeout = timeout
+        # The SDK's raw requests are its own internals, which its type stubs do not name.
+        self._client: Any = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the daemon's files are this machine's."""
+        return self.host.startswith(("unix://", "/"))
+
+    def matching(self, spec: LogSpec) -> Sequence[Inspected]:
+        """Every container that `spec` selects, stopped ones too; SourceError when there is none."""
+        if spec.container is not None:
+            return (self._inspect(spec.container),)
+        wanted = spec.label or f"{spec.compose_project or ''}/{spec.compose_service or ''}"
+        with self._asking(f"list the containers of {wanted}"):
+            rows = self._connected().containers(all=True, filters={"label": _label_filter(spec)})
+        ids = [
+            row["Id"] for row in rows if (row.get("Labels") or {}).get(_ONE_OFF, "False").lower() != "true"
+        ]
+        found = self._present(ids)
+        if not found:
+            raise SourceError(f"no container matches {wanted} on {self.host}: start it, or correct the pack")
+        return found
+
+    def open_log(self, container: Inspected, tail: int, deadline: Deadline) -> Answer:
+        """The answer to `docker logs -t --tail N`; raises SourceError when the daemon refuses."""
+        with self._asking(f"read the log of {container.name}"):
+            client = self._connected()
+            response = client._get(
+                client._url("/containers/{0}/logs", container.id),
+                params={"stdout": 1, "stderr": 1, "timestamps": 1, "tail": tail},
+                stream=True,
+                timeout=max(deadline.left, 0.001),
+            )
+            client._raise_for_status(response)
+        return Answer(response, _connection(client, response), container.tty, deadline)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _present(self, ids: Sequence[str]) -> list[Inspected]:
+        """The containers that still exist, the newest of each key: a deploy shows two for a moment."""
+        newest: dict[str, Inspected] = {}
+        for container_id in ids:
+            try:
+                found = self._inspect(container_id)
+            except GoneError:
+                continue
+            other = newest.get(found.key)
+            if other is None or (found.created and other.created and found.created > other.created):
+                newest[found.key] = found
+        return [newest[key] for key in sorted(newest)]
+
+    def _inspect(self, name: str) -> Inspected:
+        with self._asking(
+            f"inspect the container {name}", missing=f"no such container: {name} on {self.host}"
+        ):
+            return _inspected(self._connected().inspect_container(name))
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            self._client = self._connect()
+        return self._client
+
+    def _connect(self) -> Any:
+        try:
+            from docker.api.client import APIClient
+            from docker.utils import kwargs_from_env
+        except ImportError:
+            raise MissingExtraError("docker", "agent") from None
+        settings: dict[str, Any] = dict(kwargs_from_env())
+        if self._explicit is not None:
+            settings["base_url"] = self._explicit
+        ssh = self.host.startswith("ssh://")
+        settings |= {"version": "auto", "timeout": self._timeout, "use_ssh_client": ssh}
+        return APIClient(**settings)
+
+    @contextmanager
+    def _asking(self, action: str, missing: str = "") -> Iterator[None]:
+        """Turns whatever the SDK, requests or the socket raise into one sentence."""
+        try:
+            yield
+        except SourceError:
+            raise
+        except MissingExtraError:
+            raise
+        except Exception as error:
+            raise _refusal(error, action, missing, self.host, self._timeout) from error
+
+
+class GoneError(SourceError):
+    """The container does not exist."""
+
+
+def _refusal(error: Exception, action: str, missing: str, host: str, timeout: float) -> SourceError:
+    from docker.errors import APIError
+
+    if isinstance(error, APIError):
+        explanation = str(error.explanation or error).strip()
+        if error.status_code == 404:
+            return GoneError(f"{missing or explanation}: correct the name, or start it")
+        if "does not support reading" in explanation:
+            return SourceError(f"cannot {action}: {explanation}: use json-file, local or journald")
+        return SourceError(f"cannot {action}: {host} answered {error.status_code}: {explanation}")
+    causes = list(_causes(error))
+    if any(isinstance(cause, PermissionError) for cause in causes):
+        return SourceError(
+            f"permission denied on {host}: run as root or in the socket's group, or set DOCKER_HOST"
+        )
+    if any(isinstance(cause, TimeoutError) or "Timeout" in type(cause).__name__ for cause in causes):
+        return SourceError(f"cannot {action}: {host} did not answer within {timeout:g} s")
+    if any(isinstance(cause, FileNotFoundError | ConnectionRefusedError) for cause in causes):
+        return SourceError(f"the docker daemon at {host} is away: {causes[-1]}: start it, or set DOCKER_HOST")
+    return SourceError(f"cannot {action} on {host}: {causes[-1]}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what lies behind it; requests and urllib3 hide the cause in the arguments."""
+    seen: set[int] = set()
+    waiting: list[BaseException] = [error]
+    while waiting:
+        found = waiting.pop(0)
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        behind = [found.__cause__, found.__context__, *found.args, getattr(found, "reason", None)]
+        waiting += [cause for cause in behind if isinstance(cause, BaseException)]
+
+
+def _connection(client: Any, response: Any) -> Any:
+    """The socket an answer comes over; None once it has all arrived, or where the transport has none."""
+    try:
+        return client._get_raw_response_socket(response)
+    except AttributeError:
+        return None
+
+
+def _label_filter(spec: LogSpec) -> list[str]:
+    pairs = ((_PROJECT, spec.compose_project), (_SERVICE, spec.compose_service))
+    labels = [f"{label}={value}" for label, value in pairs if value]
+    return [spec.label] if spec.label else labels
+
+
+def _inspected(data: Mapping[str, Any]) -> Inspected:
+    config, state, host = data.get("Config") or {}, data.get("State") or {}, data.get("HostConfig") or {}
+    log = host.get("LogConfig") or {}
+    return Inspected(
+        id=data["Id"],
+        name=str(data.get("Name", "")).lstrip("/"),
+        labels=config.get("Labels") or {},
+        created=_moment(data.get("Created")),
+        started=_moment(state.get("StartedAt")),
+        running=bool(state.get("Running")),
+        tty=bool(config.get("Tty")),
+        driver=log.get("Type") or "",
+        driver_options=log.get("Config") or {},
+        log_path=data.get("LogPath") or "",
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    """The daemon writes 0001-01-01 for "never", which no stamp of ours can hold."""
+    stamp = parse_stamp((text or "").encode())
+    return instant(stamp[0]) if stamp else None
