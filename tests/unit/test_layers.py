@@ -25,7 +25,7 @@ EDGES = {
     "redis": ("scheduling.redis",),
     "rich": ("agent.render",),
     "sqlite3": ("agent.store.", "agent.notify_ports", "agent.teller", "agent.delivery"),
-    "starlette": ("web.",),
+    "starlette": ("web.", "harness."),
     "telegram": ("agent.notifiers.telegram",),
     "uvicorn": ("web.", "harness."),
     "yaml": ("agent.yaml_nodes",),
