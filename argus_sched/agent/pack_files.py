@@ -19,9 +19,9 @@ BUILT_IN = PackDefaults()
 
 def load_pack(path: str, environ: Mapping[str, str], defaults: PackDefaults = BUILT_IN) -> Pack:
     """The pack in the file at `path`; raises ProblemsError with everything that is wrong in it."""
-    pack, problems = inspect_pack(path, environ, defaults)
+    pack, found = inspect_pack(path, environ, defaults)
     if pack is None:
-        raise ProblemsError(problems.errors)
+        raise ProblemsError(found.errors)
     return pack
 
 
@@ -31,11 +31,10 @@ def load_packs(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[Pac
     No pack at all is an error: a check of nothing must not say OK.
     """
     inspected = [inspect_pack(path, environ, settings.defaults) for path in pack_paths(settings)]
-    problems = [problem for _, found in inspected for problem in found.errors]
     packs = tuple(pack for pack, _ in inspected if pack)
-    problems += repeated_apps(packs)
-    if problems:
-        raise ProblemsError(problems)
+    wrong = [problem for _, found in inspected for problem in found.errors] + repeated_apps(packs)
+    if wrong:
+        raise ProblemsError(wrong)
     return packs
 
 

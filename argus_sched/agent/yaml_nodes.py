@@ -114,7 +114,8 @@ def parse_yaml(data: bytes, environ: Mapping[str, str], problems: Problems) -> V
         line = data.count(b"\n", 0, error.position) + 1
         problems.add(line, "", f"is not YAML: {error.reason}")
     except yaml.MarkedYAMLError as error:
-        problems.add(*_syntax(error))
+        line, message = _syntax(error)
+        problems.add(line, "", message)
     else:
         if root is not None:
             return _Walk(environ, problems).value(root)
@@ -122,16 +123,13 @@ def parse_yaml(data: bytes, environ: Mapping[str, str], problems: Problems) -> V
     return None
 
 
-def _syntax(error: yaml.MarkedYAMLError) -> tuple[int, str, str]:
-    """Line, path and message of what the parser stumbled over, and where the construct began."""
-    mark, begin = error.problem_mark or error.context_mark, error.context_mark
+def _syntax(error: yaml.MarkedYAMLError) -> tuple[int, str]:
+    """The line the parser stumbled in, and what over, with the line in which the construct began."""
+    mark, begin, context = error.problem_mark or error.context_mark, error.context_mark, error.context
     line = mark.line + 1 if mark else 1
-    began = f" that began in line {begin.line + 1}" if begin and begin.line + 1 != line else ""
-    return (
-        line,
-        "",
-        f"is not YAML: {', '.join(filter(None, (error.context and error.context + began, error.problem)))}",
-    )
+    if context and begin and begin.line + 1 != line:
+        context = f"{context} that began in line {begin.line + 1}"
+    return line, f"is not YAML: {', '.join(filter(None, (context, error.problem)))}"
 
 
 def quoted(text: str) -> str:

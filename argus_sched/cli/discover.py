@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     text, certain = write_pack(app, logs, seen.jobs(), args.timezone)
     print(text, end="")
     if not certain:
-        print("argus-sched: no job ran often enough to tell its trigger: it takes a longer log", file=sys.stderr)
+        print("argus-sched: no job ran often enough to tell its trigger: read a longer log", file=sys.stderr)
     return 0 if certain else 3
 
 

@@ -25,7 +25,7 @@ def test_a_verdict_of_the_agent_is_no_failure_of_the_unit() -> None:
     unit = configparser.ConfigParser(
         strict=False, interpolation=None, comment_prefixes=("#",), delimiters=("=",)
     )
-    unit.optionxform = str  # type: ignore[assignment,method-assign]  # systemd's keys keep their case
+    unit.optionxform = str  # systemd's keys keep their case
     unit.read(UNITS / "argus-sched.service")
     service = unit["Service"]
     assert service["SuccessExitStatus"].split() == ["1", "2", "3"]
