@@ -39,6 +39,11 @@ class Case:
         return {job: list(expected.due_times(plan, *self.span)) for job, plan in self.plans.items()}
 
     @cached_property
+    def jittered(self) -> set[str]:
+        """The jobs whose fires are late by rule."""
+        return {job for job, plan in self.plans.items() if plan.jitter_ms}
+
+    @cached_property
     def runs(self) -> dict[Fire, list[Run]]:
         ends = {(e.worker, e.job, e.due_ms, e.attempt): e.at for e in self.history.of_kind(Finished)}
         runs: dict[Fire, list[Run]] = defaultdict(list)

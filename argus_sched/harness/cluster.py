@@ -89,6 +89,7 @@ class Cluster:
         self, folder: Path, settings: WorkerSettings, slots: Iterable[Slot], launcher: Launcher
     ) -> None:
         self.folder = folder
+        self.settings = settings
         self.slots = {slot.name: slot for slot in slots}
         self.workers: dict[str, Worker] = {}
         self.events: list[Event] = []
@@ -96,8 +97,11 @@ class Cluster:
         self._tails: dict[str, _Tail] = {}
         self._doomed: dict[str, tuple[float, str]] = {}
         self._pumps: list[threading.Thread] = []
-        (folder / "workers").mkdir()
-        (folder / "logs").mkdir()
+        for name in ("workers", "logs"):
+            (folder / name).mkdir()
+        (folder / "effects.jsonl").touch()
+        self._effects = _Tail(folder / "effects.jsonl")
+        self._finished: set[tuple[str, int]] = set()
         settings.write(folder)
 
     def start(self) -> None:
@@ -132,6 +136,21 @@ class Cluster:
         for worker in self.workers.values():
             if worker.alive and self._gone(worker):
                 self._bury(worker)
+
+    def finished(self) -> set[tuple[str, int]]:
+        """Every (job, due time) whose body came to its end."""
+        for event in self._effects.read():
+            if isinstance(event, Finished):
+                self._finished.add((event.job, event.due_ms))
+        return self._finished
+
+    def jobs_seen(self) -> set[str]:
+        """The jobs that ran at least once."""
+        return {job for job, _ in self.finished()}
+
+    def births(self) -> list[Born]:
+        """Every worker's first line."""
+        return [event for tail in self._tails.values() for event in tail.events if isinstance(event, Born)]
 
     def live(self) -> list[Worker]:
         """The workers that are alive at the last look."""
@@ -168,12 +187,13 @@ class Cluster:
         )
 
     def complete(self) -> bool:
-        """Whether every slot has its workers and exactly one of them leads."""
+        """Whether every slot has its workers and exactly one of them leads, where one should."""
         leaders = [worker for worker in self.live() if worker.role == "leader"]
+        one_leads = len(leaders) == 1 or self.settings.coordination != "leader"
         sizes = dict.fromkeys(self.slots, 0)
         for worker in self.live():
             sizes[worker.slot] += 1
-        return len(leaders) == 1 and all(sizes[slot.name] >= slot.size for slot in self.slots.values())
+        return one_leads and all(sizes[slot.name] >= slot.size for slot in self.slots.values())
 
     def kill(self, worker: Worker) -> float:
         """kill -9; returns the instant just before."""
@@ -230,7 +250,8 @@ class Cluster:
     def history(self, *more: Iterable[Event]) -> History:
         """Everything that happened: the harness's events, the workers' own, and `more`."""
         self.look()
-        own = [event for tail in self._tails.values() for event in tail.events]
+        self.finished()
+        own = [event for tail in (*self._tails.values(), self._effects) for event in tail.events]
         events = [*self.events, *own, *(event for group in more for event in group)]
         return History.of(_settled(events))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -61,11 +61,16 @@ class Sample:
     lateness_ms: tuple[float, ...] = field(default=())
 
 
-def samples(history: History, spells: Sequence[Spell], end: float) -> tuple[Sample, ...]:
-    """What each fault cost, looking no further than the next fault's beginning or `end`."""
+def samples(
+    history: History, spells: Sequence[Spell], end: float, late_by_rule: Container[str] = ()
+) -> tuple[Sample, ...]:
+    """What each fault cost, looking no further than the next fault's beginning or `end`.
+
+    The jobs in `late_by_rule` have a jitter, so their lateness tells nothing and is left out.
+    """
     faults = history.of_kind(Fault)
     horizons = [*(fault.at for fault in faults[1:]), end][: len(faults)]
-    starts = history.of_kind(Started)
+    starts = [start for start in history.of_kind(Started) if start.job not in late_by_rule]
     dues = sorted((start.due_ms / 1000.0, start.at) for start in starts)
     return tuple(
         Sample(

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Started:
     """The body of a fire began; the job body itself wrote this line."""
 
@@ -25,7 +25,7 @@ class Started:
     attempt: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The body of a fire came to its end."""
 
@@ -36,7 +36,7 @@ class Finished:
     attempt: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """A row of the scheduler's own ledger, read after the run; `outcome` is empty while it is open."""
 
@@ -48,7 +48,7 @@ class Claimed:
     attempt: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Belief:
     """What a worker thinks it is; a leader believes it until `trusted_until` at most (None: no lease)."""
 
@@ -60,7 +60,7 @@ class Belief:
     cause: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Holders:
     """The database sessions that hold the key at `at`; None when the database could not be asked."""
 

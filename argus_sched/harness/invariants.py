@@ -6,7 +6,8 @@
 3. Runs of one job never overlap beyond its `max_instances`.
 4. At most one database session holds the key, and no two workers act as leader, or run the leader-only
    service, for longer than the rules allow.
-5. No worker ends by itself.
+5. Nobody leads for longer than the rules allow only while the database is away.
+6. No worker ends by itself.
 
 Nothing here is shared with the scheduler: the due times come from `expected`, the runs from what the job
 bodies wrote, the leaders from every worker's own belief.
@@ -25,6 +26,9 @@ from argus_sched.harness.expected import Plan
 from argus_sched.harness.history import Died, History, Holders, Skewed, Started
 from argus_sched.harness.verdict import Rules, Verdict, Violation, iso
 
+# How long after its end a run may still be unknown to the scheduler's own ledger.
+UNTOLD = 1.0
+
 
 def judge(
     history: History, plans: Sequence[Plan], span: tuple[int, int], rules: Rules, seed: int = 0
@@ -32,7 +36,7 @@ def judge(
     """The verdict on `history` for the due times in `span` = (after, until], milliseconds since the epoch."""
     case = Case(history, plans, span, rules)
     doubled, fates = list(_doubled(case)), _fates(case)
-    by_fault = figures.by_fault(figures.samples(history, case.reigns, case.seconds[1]))
+    by_fault = figures.by_fault(figures.samples(history, case.reigns, case.seconds[1], case.jittered))
     two = reigns.spans_with(case.reigns, range(2, 1000), *case.seconds)
     late = list(_late_writes(case))
     return Verdict(
@@ -59,6 +63,7 @@ def _rules(case: Case, two: Sequence[tuple[float, float]], late: Sequence[Starte
     yield from _holders(case)
     yield from _two_leaders(case, two)
     yield from _two_services(case)
+    yield from _leaderless(case)
     yield from _unfenced(case, late)
     yield from _ended_by_itself(case)
 
@@ -78,8 +83,9 @@ def _may_repeat(case: Case, fire: Fire, earlier: Run, later: Run) -> bool:
     plan, worker, began = case.plans.get(fire[0]), earlier.start.worker, earlier.start.at
     if plan is None or not plan.at_least_once or later.start.attempt <= earlier.start.attempt:
         return False
-    killed = earlier.end is None and began <= case.kills.get(worker, 0.0) <= later.start.at
     ended = later.start.at if earlier.end is None else earlier.end
+    # A worker that dies just after its body has not told anybody that it ran.
+    killed = began <= case.kills.get(worker, 0.0) <= min(later.start.at, ended + UNTOLD)
     return killed or any(
         f.at <= later.start.at and began <= f.until and f.at <= ended for f in case.frozen[worker]
     )
@@ -231,6 +237,27 @@ def _two_services(case: Case) -> Iterator[Violation]:
             yield case.violation("two_services", message, at=left)
 
 
+def _leaderless(case: Case) -> Iterator[Violation]:
+    limit = case.rules.leaderless
+    for left, right in reigns.spans_with(case.reigns, range(1), *case.seconds):
+        for start, end in reigns.without(left, right, _database_away(case)):
+            if limit is not None and end - start > limit:
+                message = (
+                    f"nobody led for {end - start:.2f} s although the database answered, allowed {limit:g} s"
+                )
+                yield case.violation("leaderless", message, at=start)
+
+
+def _database_away(case: Case) -> Iterator[tuple[float, float]]:
+    since: float | None = None
+    for sample in case.history.of_kind(Holders):
+        if sample.pids is None and since is None:
+            since = sample.at
+        elif sample.pids is not None and since is not None:
+            yield since, sample.at
+            since = None
+
+
 def _late_writes(case: Case) -> Iterator[Started]:
     """Bodies that began under an older term after one of a newer term had begun."""
     newest = 0
@@ -261,6 +288,6 @@ def _ended_by_itself(case: Case) -> Iterator[Violation]:
 
 def _lateness(case: Case) -> Iterator[float]:
     after, until = case.span
-    for (_, due), runs in case.runs.items():
-        if after < due <= until:
+    for (job, due), runs in case.runs.items():
+        if after < due <= until and job not in case.jittered:
             yield max(0.0, (runs[0].start.at - due / 1000.0) * 1000.0)

@@ -38,7 +38,8 @@ class Profile:
     def rules(self) -> Rules:
         """What the judge holds a run of this profile to."""
         patience = self.lease or self.probe + self.tick
-        return Rules(two_leaders=patience, two_services=0.1, bounds=self.bounds())
+        leaderless = 2 * self.silence + self.probe + 2.0
+        return Rules(two_leaders=patience, leaderless=leaderless, bounds=self.bounds())
 
     def bounds(self) -> dict[str, Bound]:
         """The longest demotion and promotion per fault; without a lease only the probe counts."""

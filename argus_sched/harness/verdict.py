@@ -15,13 +15,15 @@ class Rules:
     """What the run's settings promise; seconds, except in `bounds`.
 
     `two_leaders` and `two_services` are the longest spells of two that count as normal: a promotion may
-    overtake a demotion by milliseconds, which is why claims carry the safety.
+    overtake a demotion by milliseconds, which is why claims carry the safety. `leaderless` is the longest
+    spell without a leader while the database answers; None where nobody leads by design.
     """
 
     catch_up_window: float = 600.0
     early: float = 0.02
     two_leaders: float = 1.0
     two_services: float = 0.1
+    leaderless: float | None = None
     bounds: Mapping[str, figures.Bound] = field(default_factory=dict)
 
 

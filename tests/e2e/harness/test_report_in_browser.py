@@ -94,7 +94,7 @@ def test_it_is_readable_in_light_and_dark(browser: webdriver.Chrome, tmp_path: P
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     shown(browser, tmp_path, record())
     styles = "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
-    ink, paper = (luminance(colour) for colour in browser.execute_script(styles))  # type: ignore[no-untyped-call]  # selenium
+    ink, paper = (luminance(colour) for colour in browser.execute_script(styles))
     assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) > 7
     assert (paper > ink) == (scheme == "light")
 
@@ -102,7 +102,7 @@ def test_it_is_readable_in_light_and_dark(browser: webdriver.Chrome, tmp_path: P
 def test_nothing_overflows_and_the_console_is_clean(browser: webdriver.Chrome, tmp_path: Path) -> None:
     shown(browser, tmp_path, record(doubled=True))
     wider = "return document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    assert browser.execute_script(wider) is False  # type: ignore[no-untyped-call]  # selenium
+    assert browser.execute_script(wider) is False
     assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]  # selenium
 
 

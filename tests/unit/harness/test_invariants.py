@@ -257,6 +257,18 @@ def test_a_leader_that_cannot_act_is_none(end: list[Event]) -> None:
     assert found.leaderless_seconds == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("gap", "away", "rules"),
+    [(0.5, [], []), (2.5, [], ["leaderless"]), (2.5, [Holders(T0 + 1.1, None), Holders(T0 + 3.4, (7,))], [])],
+    ids=["short", "long", "while the database was away"],
+)
+def test_nobody_leads_for_long_only_while_the_database_is_away(
+    gap: float, away: list[Event], rules: list[str]
+) -> None:
+    events = [*leads("a", -1, 1.0), *leads("b", 1.0 + gap, epoch=2), *all_four()]
+    assert broken(verdict(events, away, rules=Rules(leaderless=2.0))) == rules
+
+
 @pytest.mark.parametrize(("overlap", "rules"), [(0.05, []), (0.4, ["two_services"])])
 def test_the_leader_only_service_runs_once(overlap: float, rules: list[str]) -> None:
     services: list[Event] = [

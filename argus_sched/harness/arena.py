@@ -1,0 +1,105 @@
+"""Everything one run needs, built up and taken down again in one place, whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from argus_sched.advisory_keys import LEADER, derived_key
+from argus_sched.errors import SettingsError
+from argus_sched.harness import scenario, side_servers
+from argus_sched.harness.cluster import Cluster, Launcher, Slot, launch
+from argus_sched.harness.faults import Ground
+from argus_sched.harness.profiles import profile
+from argus_sched.harness.proxy import Proxy
+from argus_sched.harness.sampler import Sampler
+from argus_sched.harness.settings import RunSettings, WorkerSettings, plans
+from argus_sched.postgres.embedded import EmbeddedPostgres
+from argus_sched.postgres.witness import Witness, through
+
+DATABASE = "harness"
+SIDE_BY_SIDE = 2
+
+
+@contextlib.contextmanager
+def set_up(settings: RunSettings, folder: Path) -> Iterator[Ground]:
+    """The ground of a run, its cluster not started yet; at the end nothing of it is left but `folder`."""
+    check(settings)
+    with ExitStack() as stack:
+        server = None if settings.dsn else stack.enter_context(EmbeddedPostgres())
+        dsn = settings.dsn or (server.create_database(DATABASE) if server else "")
+        run_id = uuid.uuid4().hex[:8]
+        key = LEADER.number if server else derived_key("harness", run_id)
+        witness = Witness(dsn, key)
+        stack.callback(witness.close)
+        proxy = stack.enter_context(Proxy()) if _needs_lines(settings) else None
+        told = WorkerSettings(
+            f"harness-{run_id}",
+            key,
+            settings.profile,
+            plans(settings.jobs),
+            settings.without,
+            settings.coordination,
+            _redis(settings, stack),
+        )
+        slots = [Slot(name, _dsn_of(name, dsn, witness, proxy), size) for name, size in sizes(settings)]
+        if settings.docker:
+            stack.callback(_remove_containers, folder)
+        cluster = stack.enter_context(Cluster(folder, told, slots, launcher(settings)))
+        ground = Ground(cluster, witness, profile(settings.profile), server, proxy)
+        stack.callback(ground.put_right)
+        stack.enter_context(Sampler(Witness(dsn, key).holders, cluster.record))
+        yield ground
+
+
+def check(settings: RunSettings) -> None:
+    """Refuse what cannot be run here, with one sentence."""
+    scenario.check(settings.faults)
+    profile(settings.profile)
+    if settings.workers < 1 or settings.jobs < 1 or settings.duration < 0:
+        raise SettingsError("a run needs at least one worker and one job, and a duration of zero or more")
+    foreign = [name for name in settings.faults if name in scenario.NEED_SERVER] if settings.dsn else []
+    if foreign:
+        raise SettingsError(
+            f"{', '.join(foreign)} would stop a database that is not the harness's: leave out --dsn, or them"
+        )
+    if "pooler" in settings.faults and not side_servers.has_pooler():
+        raise SettingsError("the fault `pooler` needs pgbouncer: install it, or leave the fault out")
+
+
+def sizes(settings: RunSettings) -> list[tuple[str, int]]:
+    """The slots of a run and how many workers each holds; with uvicorn two share a parent."""
+    size = SIDE_BY_SIDE if settings.uvicorn else 1
+    whole, rest = divmod(settings.workers, size)
+    counts = [size] * whole + [rest] * bool(rest)
+    return [(f"w{number}", count) for number, count in enumerate(counts, 1)]
+
+
+def launcher(settings: RunSettings) -> Launcher:
+    """What fills a slot."""
+    if settings.docker:
+        from argus_sched.harness.containers import launch_container
+
+        return launch_container
+    return launch
+
+
+def _remove_containers(folder: Path) -> None:
+    from argus_sched.harness.containers import remove_containers
+
+    remove_containers(folder)
+
+
+def _needs_lines(settings: RunSettings) -> bool:
+    return any(fault in scenario.NEED_LINES for fault in settings.faults)
+
+
+def _dsn_of(slot: str, dsn: str, witness: Witness, proxy: Proxy | None) -> str:
+    return through(dsn, proxy.open(slot, *witness.address)) if proxy else dsn
+
+
+def _redis(settings: RunSettings, stack: ExitStack) -> str:
+    return stack.enter_context(side_servers.redis()) if settings.coordination == "redis" else ""
