@@ -1,0 +1,118 @@
+"""Everything a scheduler is told, checked in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import StrEnum
+
+from argus_sched import advisory_keys
+from argus_sched.errors import SettingsError
+from argus_sched.scheduling.leadership import Timing
+
+PRODUCTION = "production"
+# Guards that can be switched off, to show what each is for.
+GUARDS = ("claims", "tick", "watch", "lease", "catch-up", "deferral", "jitter-hash")
+
+
+class Coordination(StrEnum):
+    """Who schedules: one elected leader, or every worker (claims alone keep their fires apart)."""
+
+    LEADER = "leader"
+    EVERY_WORKER = "every_worker"
+
+
+class Claims(StrEnum):
+    """Where a fire is claimed before it runs."""
+
+    POSTGRES = "postgres"
+    REDIS = "redis"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One scheduler's settings; raises SettingsError with one sentence for a set that cannot work.
+
+    `environment` other than `production` lets an unreachable store mean "run unguarded"; production fails
+    closed. `fire_lock_ttl` and `run_now_ttl` (seconds) are for claims in Redis, whose keys expire.
+    """
+
+    namespace: str
+    dsn: str | None = None
+    environment: str = PRODUCTION
+    coordination: str = Coordination.LEADER
+    claims: str = Claims.POSTGRES
+    redis_url: str | None = None
+    timing: Timing = field(default_factory=Timing.default)
+    key: int = advisory_keys.LEADER.number
+    threads: int = 20
+    max_failures: int = 3
+    retention: timedelta = timedelta(days=30)
+    stop_timeout: float = 10.0
+    migrate: bool = False
+    candidate: bool = True
+    fire_lock_ttl: int = 86_400
+    run_now_ttl: int = 3_600
+    without: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not self.namespace or not self.namespace.isprintable() or len(self.namespace) > 100:
+            raise SettingsError(f"namespace {self.namespace!r}: use 1 to 100 printable characters")
+        _one_of("coordination", self.coordination, Coordination)
+        _one_of("claims", self.claims, Claims)
+        self._check_stores()
+        self._check_numbers()
+        for guard in self.without:
+            if guard not in GUARDS:
+                raise SettingsError(f"there is no guard {guard!r}: use any of {', '.join(GUARDS)}")
+
+    def _check_stores(self) -> None:
+        if self.needs_postgres and not self.dsn:
+            raise SettingsError(
+                f"coordination={self.coordination!r} with claims={self.claims!r} needs a DSN: pass one, or "
+                "use coordination='every_worker' with claims='redis'"
+            )
+        if self.claims == Claims.REDIS and not self.redis_url:
+            raise SettingsError("claims='redis' needs redis_url, for example redis://127.0.0.1:6379/0")
+
+    def _check_numbers(self) -> None:
+        for name in ("threads", "max_failures", "fire_lock_ttl", "run_now_ttl"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise SettingsError(f"{name} is {value!r}: use a whole number from 1")
+        for name in ("retention", "stop_timeout"):
+            value = getattr(self, name)
+            if value < type(value)(0):
+                raise SettingsError(f"{name} is {value}: use zero or more")
+        advisory_keys.halves(self.key)
+
+    @property
+    def needs_postgres(self) -> bool:
+        """True when anything of this scheduler lives in Postgres."""
+        return self.coordination == Coordination.LEADER or self.claims == Claims.POSTGRES
+
+    @property
+    def leads(self) -> bool:
+        """True where a leader is elected."""
+        return self.coordination == Coordination.LEADER
+
+    @property
+    def production(self) -> bool:
+        """True where an unreachable store must mean that nothing runs."""
+        return self.environment == PRODUCTION
+
+    @property
+    def guarded_by_claims(self) -> bool:
+        """True while claims keep two workers apart."""
+        return self.claims != Claims.NONE and "claims" not in self.without
+
+    @property
+    def effective_timing(self) -> Timing:
+        """The timing, without its lease when that guard is off."""
+        return replace(self.timing, lease=None) if "lease" in self.without else self.timing
+
+
+def _one_of(name: str, value: str, words: type[StrEnum]) -> None:
+    if value not in list(words):
+        raise SettingsError(f"{name} is {value!r}: use one of {', '.join(words)}")
