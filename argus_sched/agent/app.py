@@ -1,0 +1,99 @@
+"""The agent put together from its settings: which edge serves which port."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from argus_sched.agent.dsn import dsn_of
+from argus_sched.agent.heartbeat import beat
+from argus_sched.agent.notify_ports import Teller
+from argus_sched.agent.packs import LogSpec, Pack
+from argus_sched.agent.ports import LockView, LogSource
+from argus_sched.agent.runner import Agent
+from argus_sched.agent.settings import AgentSettings
+from argus_sched.agent.store.run_lock import run_lock
+from argus_sched.agent.store.sqlite import Store
+from argus_sched.agent.tasks import Edges
+from argus_sched.clock import Clock, SystemClock
+
+LOCK_WAIT_SECONDS = 10.0
+
+
+class StandingClock(SystemClock):
+    """A wall clock that shows one instant, for `--now`; waiting and elapsed time stay real."""
+
+    def __init__(self, instant: datetime) -> None:
+        self._instant = instant
+
+    def now(self) -> datetime:
+        return self._instant
+
+
+def build_agent(
+    settings: AgentSettings,
+    packs: tuple[Pack, ...],
+    environ: Mapping[str, str],
+    *,
+    now: datetime | None = None,
+    tells: bool = True,
+) -> Agent:
+    """The agent of one deployment.
+
+    With `now` it judges as if it were that instant, writes no state and sends nothing; without `tells` it
+    keeps state and sends nothing.
+    """
+    clock: Clock = StandingClock(now) if now else SystemClock()
+    store = Store(settings.state)
+    timeout = settings.read_timeout.total_seconds()
+    edges = Edges(
+        clock=clock,
+        open_log=partial(_open_log, clock=clock, timeout=timeout),
+        open_locks=partial(_open_locks, environ=environ, timeout=timeout),
+        # A log does not reach into a future that is only supposed.
+        until=lambda: min(clock.now(), SystemClock().now()),
+    )
+    if now:
+        return Agent(packs, edges, store, settings.deadline, saves=False)
+    return Agent(
+        packs,
+        edges,
+        store,
+        settings.deadline,
+        teller=_teller(settings, store, environ) if tells else None,
+        beat=partial(beat, settings.heartbeat_url) if tells and settings.heartbeat_url else None,
+        exclusively=partial(run_lock, settings.state, LOCK_WAIT_SECONDS, clock),
+    )
+
+
+def _open_log(spec: LogSpec, clock: Clock, timeout: float) -> LogSource:
+    from argus_sched.agent.sources import open_source
+
+    return open_source(spec, clock=clock, timeout=timeout)
+
+
+def _open_locks(pack: Pack, environ: Mapping[str, str], timeout: float) -> Sequence[LockView]:
+    from argus_sched.postgres.lock_view import PostgresLockView
+
+    return [PostgresLockView(dsn_of(database, environ), timeout) for database in pack.databases]
+
+
+def _teller(settings: AgentSettings, store: Store, environ: Mapping[str, str]) -> Teller:
+    from argus_sched.agent.notifiers import open_notifiers
+    from argus_sched.agent.store.stand_in import stand_in_path
+    from argus_sched.agent.teller import IncidentTeller
+
+    return IncidentTeller(
+        store,
+        open_notifiers(settings, environ),
+        settings.notify,
+        settings.every,
+        settings.maintenance,
+        stand_in=Store(stand_in_path(settings.state, environ)),
+    )
+
+
+def hard_limit(settings: AgentSettings) -> timedelta:
+    """After how long a run that still has no verdict must be ended from outside its own code."""
+    return settings.deadline + timedelta(seconds=LOCK_WAIT_SECONDS) + timedelta(seconds=20)

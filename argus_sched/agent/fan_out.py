@@ -1,0 +1,58 @@
+"""Work side by side until a deadline: what is not done by then is left behind, never waited for."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+MOST_WORKERS = 16
+
+
+def fan_out(
+    work: Mapping[Key, Callable[[], Value]], seconds: float, most: int = MOST_WORKERS
+) -> dict[Key, Value | Exception]:
+    """What each piece of `work` returned or raised within `seconds`; a piece that is not done has no entry.
+
+    The threads are daemons: one that hangs in a system call keeps neither this call nor the process.
+    """
+    waiting: queue.SimpleQueue[tuple[Key, Callable[[], Value]]] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[Key, Value | Exception]] = queue.SimpleQueue()
+    for piece in work.items():
+        waiting.put(piece)
+    for number in range(min(most, len(work))):
+        threading.Thread(target=_work, args=(waiting, done), name=f"look-{number}", daemon=True).start()
+    return _collect(done, len(work), time.monotonic() + seconds)
+
+
+def _work(
+    waiting: queue.SimpleQueue[tuple[Key, Callable[[], Value]]],
+    done: queue.SimpleQueue[tuple[Key, Value | Exception]],
+) -> None:
+    while True:
+        try:
+            key, piece = waiting.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            done.put((key, piece()))
+        except Exception as error:  # told by the caller, who knows whose work it was
+            done.put((key, error))
+
+
+def _collect(
+    done: queue.SimpleQueue[tuple[Key, Value | Exception]], expected: int, finish: float
+) -> dict[Key, Value | Exception]:
+    found: dict[Key, Value | Exception] = {}
+    while len(found) < expected:
+        try:
+            key, outcome = done.get(timeout=max(0.0, finish - time.monotonic()))
+        except queue.Empty:
+            break
+        found[key] = outcome
+    return found

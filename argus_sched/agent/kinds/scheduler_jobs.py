@@ -1,0 +1,191 @@
+"""The check kind `scheduler_jobs`: reads an application's log once for all its jobs, then judges each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argus_sched.agent.check import Node, Result
+from argus_sched.agent.evidence import Evidence, cover, first_seen, fold, prune
+from argus_sched.agent.grading import grade_job, grade_strangers
+from argus_sched.agent.job_case import Sight
+from argus_sched.agent.logevents import Container, Event, Record
+from argus_sched.agent.loglines import LineParser
+from argus_sched.agent.packs import JobsCheck
+from argus_sched.agent.ports import LogSource, Reading
+from argus_sched.agent.stamps import instant, nanoseconds
+from argus_sched.agent.status import Phase, Status
+from argus_sched.clock import Clock
+from argus_sched.errors import SourceError
+
+CLOCK_TOLERANCE = timedelta(seconds=5)
+MANY_JOBS = 5000
+
+
+@dataclass(frozen=True)
+class LogLook:
+    """What one pass made of an application's log."""
+
+    app: str
+    checks: tuple[JobsCheck, ...]
+    evidence: Evidence
+    sight: Sight
+    nodes: tuple[Node, ...]
+    notes: tuple[str, ...] = ()
+
+
+def look_at_log(
+    source: LogSource,
+    app: str,
+    checks: tuple[JobsCheck, ...],
+    evidence: Evidence,
+    clock: Clock,
+    horizon: datetime,
+) -> LogLook:
+    """Read on in every container of `source` and fold what was said into `evidence`.
+
+    `horizon` is how far back a first read goes. Never raises for a source that is away: the nodes say it.
+    """
+    watched = frozenset(key for check in checks for job in check.jobs for key in (job.id, job.name))
+    try:
+        containers = tuple(source.containers())
+    except SourceError as error:
+        node = Node(app, source.node, None, False, str(error))
+        return LogLook(
+            app, checks, evidence, Sight(clock.now(), (), node, blind=True, watched=watched), (node,)
+        )
+    reads = []
+    for container in containers:
+        read = _Read(evidence, container, watched, clock)
+        evidence = read.finish(source.read(container, evidence.cursor(container), horizon, read.take))
+        reads.append(read)
+    evidence = prune(evidence, watched, {container.key for container in containers})
+    return _conclude(source.node, app, checks, evidence, reads, watched, clock.now())
+
+
+def judge_log(look: LogLook) -> tuple[tuple[Result, ...], tuple[Node, ...]]:
+    """One result for each job, and the nodes of the target tree.
+
+    One result more for a check whose scheduler deleted jobs that no pack names; one node more that stands for
+    the scheduler's lines: it is down when the log can be read and none of its lines would tell of runs.
+    """
+    results = tuple(result for check in look.checks for result in _judge(check, look))
+    if look.sight.blind:
+        return results, look.nodes
+    name = look.sight.lines_node
+    silent = next((result.reason for result in results if result.blind_by == name), "")
+    return results, (*look.nodes, Node(look.app, name, look.nodes[0].source, not silent, silent))
+
+
+def _judge(check: JobsCheck, look: LogLook) -> Iterator[Result]:
+    for job in check.jobs:
+        yield grade_job(job, look.app, look.evidence, look.sight)
+    strangers = grade_strangers(check, look.app, look.evidence, look.sight)
+    if strangers:
+        yield strangers
+
+
+def blind_jobs(check: JobsCheck, app: str, node: Node) -> tuple[Result, ...]:
+    """One UNKNOWN result for each enabled job of `check`, hidden by `node`."""
+    return tuple(
+        Result(
+            app=app,
+            check=check.kind,
+            target=f"{app}/{job.id}",
+            status=Status.UNKNOWN if job.enabled else Status.OK,
+            phase=Phase.BLIND if job.enabled else Phase.DISABLED,
+            summary="the log cannot be read" if job.enabled else "switched off in the pack",
+            reason=node.problem if job.enabled else "",
+            name=job.name,
+            limit_seconds=job.limit.total_seconds(),
+            blind_by=node.source if job.enabled else None,
+        )
+        for job in check.jobs
+    )
+
+
+class _Read:
+    """One container's read while it runs: folds batch after batch, so memory does not grow with the log."""
+
+    def __init__(
+        self, evidence: Evidence, container: Container, watched: frozenset[str], clock: Clock
+    ) -> None:
+        self.container = container
+        self.reading: Reading | None = None
+        self.future_ns = 0
+        self._before = self._evidence = evidence
+        self._watched = watched
+        self._clock = clock
+        self._parser = LineParser()
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Understand one batch of records."""
+        self._fold(event for record in records for event in self._parser.feed(record))
+
+    def finish(self, reading: Reading) -> Evidence:
+        """The evidence after the read; what it was before, when nothing usable came."""
+        self.reading = reading
+        self._fold(iter(self._parser.flush()))
+        if reading.coverage is None:
+            return self._before
+        # Lines from the future are set aside, not forgotten: with the old cursor the next pass meets them.
+        cursor = None if self.future_ns else reading.cursor
+        return cover(self._evidence, self.container, reading.coverage, cursor)
+
+    def _fold(self, events: Iterator[Event]) -> None:
+        latest_ns = nanoseconds(self._clock.now() + CLOCK_TOLERANCE)
+        self._evidence = fold(self._evidence, self.container.key, self._until(latest_ns, events))
+        if len(self._evidence.jobs) > len(self._watched) + MANY_JOBS:
+            self._evidence = prune(self._evidence, self._watched, self._evidence.containers)
+
+    def _until(self, latest_ns: int, events: Iterator[Event]) -> Iterator[Event]:
+        for event in events:
+            if event.stamp_ns <= latest_ns:
+                yield event
+            else:
+                self.future_ns = max(self.future_ns, event.stamp_ns)
+
+
+def _conclude(
+    source: str,
+    app: str,
+    checks: tuple[JobsCheck, ...],
+    evidence: Evidence,
+    reads: Sequence[_Read],
+    watched: frozenset[str],
+    now: datetime,
+) -> LogLook:
+    readings = [read.reading for read in reads if read.reading is not None]
+    nodes = _nodes(source, app, readings)
+    blind = all(reading.coverage is None and reading.problem for reading in readings)
+    # The slowest complete read; what a broken one did not reach is a hole in the evidence, and told as one.
+    reached = [reading.coverage for reading in readings if reading.coverage and reading.coverage.reached_end]
+    watermark = min([now, *(instant(coverage.to_ns) for coverage in reached)])
+    if not blind:
+        evidence = first_seen(evidence, [job.name for check in checks for job in check.jobs], watermark)
+    sight = Sight(
+        watermark,
+        tuple(reading.container for reading in readings),
+        next((node for node in nodes if not node.up), None),
+        blind=blind,
+        future_ns=max((read.future_ns for read in reads), default=0) or None,
+        watched=watched,
+        lines_node=f"scheduler-lines:{app}",
+    )
+    notes = tuple(f"{reading.container.name}: {note}" for reading in readings for note in reading.notes)
+    return LogLook(app, checks, evidence, sight, nodes, notes)
+
+
+def _nodes(source: str, app: str, readings: Sequence[Reading]) -> tuple[Node, ...]:
+    """The source, and each of its containers where there are several."""
+    problems = [reading.problem for reading in readings]
+    if len(readings) == 1:
+        return (Node(app, source, None, not problems[0], problems[0]),)
+    lost = next(iter(problems), "no container was found") if all(problems) else ""
+    whole = Node(app, source, None, not lost, lost)
+    names = [reading.container.name for reading in readings]
+    return whole, *(
+        Node(app, f"{source}/{name}", source, not problem, problem)
+        for name, problem in zip(names, problems, strict=True)
+    )

@@ -1,0 +1,111 @@
+"""What the agent's commands share: settings and packs, `--now`, and the last resort against hanging."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from argus_sched.agent.packs import Pack
+    from argus_sched.agent.settings import AgentSettings
+
+UNKNOWN = 3
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options every command that looks needs."""
+    parser.add_argument(
+        "--config", metavar="FILE", help="settings; else $ARGUS_CONFIG, /etc/argus-sched/argus.yaml"
+    )
+    parser.add_argument(
+        "--pack", metavar="FILE", nargs="+", action="extend", help="packs, instead of the settings'"
+    )
+    parser.add_argument(
+        "--now",
+        metavar="TIME",
+        type=_instant,
+        help="judge as if it were TIME; writes no state, sends nothing",
+    )
+    parser.add_argument(
+        "--timeout", metavar="LENGTH", type=_length, help="deadline of the whole pass, such as 30s"
+    )
+
+
+def load(args: argparse.Namespace) -> tuple[AgentSettings, tuple[Pack, ...], Mapping[str, str]]:
+    """Settings with the command line's say, their packs, and the environment they are read from.
+
+    Warnings of the packs are shown on a terminal only: cron would send a mail with them at every run.
+    """
+    from dataclasses import replace
+
+    from argus_sched.agent.pack_files import load_packs
+    from argus_sched.agent.settings import load_settings
+
+    settings = load_settings(args.config, os.environ)
+    if args.pack:
+        settings = replace(settings, packs=tuple(args.pack))
+    if args.timeout:
+        shorter = min(settings.read_timeout, args.timeout)
+        settings = replace(settings, deadline=args.timeout, read_timeout=shorter)
+    packs = load_packs(settings, os.environ)
+    if sys.stderr.isatty():
+        for warning in (warning for pack in packs for warning in pack.warnings):
+            print(f"argus-sched: warning: {warning}", file=sys.stderr)
+    return settings, packs, os.environ
+
+
+def log_to_stderr() -> None:
+    """Let what the agent logs appear on standard error, a line each, as this program's."""
+    import logging
+
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="argus-sched: %(message)s")
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal whose owner did not ask for plain text (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+@contextlib.contextmanager
+def hard_limit(settings: AgentSettings) -> Iterator[None]:
+    """End the process with exit code 3 should the body outlast its own deadlines."""
+    from argus_sched.agent.app import hard_limit as limit
+
+    seconds = limit(settings).total_seconds()
+    timer = threading.Timer(seconds, _give_up, [seconds])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _give_up(seconds: float) -> None:
+    sys.stderr.write(f"argus-sched: no verdict within {seconds:g} s, although the deadline is shorter\n")
+    sys.stderr.flush()
+    os._exit(UNKNOWN)
+
+
+def _instant(text: str) -> datetime:
+    from argus_sched.agent.instants import parse_rfc3339
+
+    try:
+        return parse_rfc3339(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; RFC 3339 is expected") from None
+
+
+def _length(text: str) -> timedelta:
+    from argus_sched.agent.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
