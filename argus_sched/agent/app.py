@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from argus_sched.agent.dsn import dsn_of
-from argus_sched.agent.heartbeat import beat
 from argus_sched.agent.notify_ports import Teller
 from argus_sched.agent.packs import LogSpec, Pack
 from argus_sched.agent.ports import LockView, LogSource
@@ -62,7 +61,7 @@ def build_agent(
         store,
         settings.deadline,
         teller=_teller(settings, store, environ) if tells else None,
-        beat=partial(beat, settings.heartbeat_url) if tells and settings.heartbeat_url else None,
+        beat=partial(_beat, settings.heartbeat_url) if tells and settings.heartbeat_url else None,
         exclusively=partial(run_lock, settings.state, LOCK_WAIT_SECONDS, clock),
     )
 
@@ -92,6 +91,12 @@ def _teller(settings: AgentSettings, store: Store, environ: Mapping[str, str]) -
         settings.maintenance,
         stand_in=Store(stand_in_path(settings.state, environ)),
     )
+
+
+def _beat(url: str) -> None:
+    from argus_sched.agent.heartbeat import beat
+
+    beat(url)
 
 
 def hard_limit(settings: AgentSettings) -> timedelta:
