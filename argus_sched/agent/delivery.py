@@ -104,9 +104,12 @@ class Delivery:
         with self._store.transaction() as connection:
             chat = load_chat(connection, name, self._notifier.chat)
             repeated = open_incidents(connection) if self._notifier.repeats else ()
-            # A store that takes no row now could not note the delivery either, and tell again at each pass.
-            save_chat(connection, chat)
-            return Owed(chat, unsent_notices(connection, name), repeated)
+            owed = Owed(chat, unsent_notices(connection, name), repeated)
+            if owed.notices:
+                # A store that takes no row now could not note the delivery either, and would tell again
+                # at each pass.
+                save_chat(connection, chat)
+        return owed
 
     def _tell(self, message: Message, chat: Chat, now: datetime) -> str | None:
         """Send one message and settle it; the next message finds what this one taught in the store."""
@@ -133,7 +136,7 @@ class Delivery:
                 detour = around(route, error)
                 if detour == route:
                     raise
-                self._learn(learnt(self._chat(), error))
+                log.warning("%s", self._learn(learnt(self._chat(), error)))
                 route = detour
         return self._notifier.send(message, route)
 
@@ -144,7 +147,6 @@ class Delivery:
     def _learn(self, chat: Chat) -> str:
         with self._store.transaction() as connection:
             save_chat(connection, chat)
-        log.warning("%s", chat.problem)
         return chat.problem
 
 

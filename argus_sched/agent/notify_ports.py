@@ -114,3 +114,11 @@ class Teller(Protocol):
     def deliver(self, now: datetime) -> Sequence[str]:
         """Send what is owed, after the commit; the problems, one sentence each."""
         ...
+
+    def tell_unsaved(self, report: PassReport, now: datetime) -> Sequence[str]:
+        """Tell of a pass whose store could not be written; the problems, one sentence each."""
+        ...
+
+    def close(self) -> None:
+        """Give the channels' connections back."""
+        ...

@@ -25,6 +25,7 @@ from argus_sched.agent.store.incident_rows import (
 )
 from argus_sched.agent.store.notice_rows import Chat, add_notice, load_chat
 from argus_sched.agent.store.silence_rows import active_silences
+from argus_sched.errors import StoreError
 
 # The app of what the agent says about itself; `argus/telegram` is the channel telegram.
 OWN = "argus"
@@ -35,7 +36,8 @@ log = logging.getLogger(__name__)
 class IncidentTeller:
     """The runner's Teller: incidents and notices in the store, one delivery for each channel.
 
-    `every` is how often passes are meant to run; `notifiers` in the order they are called.
+    `every` is how often passes are meant to run; `notifiers` in the order they are called; `stand_in` is the
+    store for passes whose own store takes nothing.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class IncidentTeller:
         every: timedelta,
         windows: Sequence[MaintenanceWindow] = (),
         *,
+        stand_in: Transactions | None = None,
         state_saved: bool = True,
     ) -> None:
+        self._stand_in = stand_in
         self._notifiers = tuple(notifiers)
         self._deliveries = [Delivery(store, one, state_saved=state_saved) for one in notifiers]
         self._policy = policy
@@ -75,6 +79,21 @@ class IncidentTeller:
         """Send what is owed, one attempt for each channel; the problems, one sentence each."""
         problems = [delivery.deliver(now) for delivery in self._deliveries]
         return tuple(problem for problem in problems if problem)
+
+    def tell_unsaved(self, report: PassReport, now: datetime) -> Sequence[str]:
+        """Decide and deliver by the stand-in, for a pass whose store could not be written; the messages say
+        so. What is told here is told again when the store is back, since it never learnt of it."""
+        if self._stand_in is None:
+            return ("the state cannot be saved and there is no stand-in, so nobody was told",)
+        teller = IncidentTeller(
+            self._stand_in, self._notifiers, self._policy, self._every, self._windows, state_saved=False
+        )
+        try:
+            with self._stand_in.transaction() as connection:
+                teller.decide(connection, report, now)
+        except StoreError as error:
+            return (f"nobody was told: {error}",)
+        return teller.deliver(now)
 
     def close(self) -> None:
         """Give the channels' connections back."""

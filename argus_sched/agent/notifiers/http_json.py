@@ -17,7 +17,7 @@ from argus_sched.agent.notify_ports import ContentRefusedError, RefusedError, Th
 from argus_sched.agent.secret import Secret
 from argus_sched.errors import DeliveryError
 
-TIMEOUT_SECONDS = 10.0
+TIMEOUT_SECONDS = 5.0
 _MOST_ANSWER = 4096
 _FOR_NOW = frozenset({408, 425})
 _CONTENT = frozenset({400, 413, 415, 422})

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,6 @@ from argus_sched.errors import DeliveryError, MissingExtraError, SettingsError
 if TYPE_CHECKING:
     import telegram
 
-CONNECT_SECONDS = 5.0
-READ_SECONDS = 10.0
-# The library's time-outs start again with each byte; a server that drips would hold a pass for ever.
-WHOLE_SECONDS = 20.0
-
 _TOPIC = ("message thread not found", "topic_deleted", "topic_closed", "topic_id_invalid")
 _CHAT = (
     "chat not found",
@@ -55,6 +51,15 @@ _CHAT = (
 )
 
 
+@dataclass(frozen=True)
+class Timeouts:
+    """Seconds. The library's own start again with each byte, so a server that drips needs `whole`."""
+
+    connect: float = 4.0
+    read: float = 8.0
+    whole: float = 9.0
+
+
 class TelegramNotifier:
     """One bot in one chat. Not thread-safe; a bot belongs to its event loop, so there is one of each."""
 
@@ -62,8 +67,11 @@ class TelegramNotifier:
     limit = TELEGRAM_LIMIT
     repeats = False
 
-    def __init__(self, settings: TelegramSettings, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: TelegramSettings, environ: Mapping[str, str], timeouts: Timeouts | None = None
+    ) -> None:
         self._settings = settings
+        self._timeouts = timeouts or Timeouts()
         self._environ = environ
         self._token = Secret("")
         self._runner: asyncio.Runner | None = None
@@ -98,7 +106,8 @@ class TelegramNotifier:
                 self._token.redact(f"the bot cannot be set up: {type(error).__name__}: {error}")
             )
         try:
-            sent = runner.run(asyncio.wait_for(self._request(bot, message, route), WHOLE_SECONDS))
+            request = self._request(bot, message, route)
+            sent = runner.run(asyncio.wait_for(request, self._timeouts.whole))
             return Accepted(str(sent.message_id))
         except Exception as error:
             return meaning(error, self._token, self.chat)
@@ -108,7 +117,7 @@ class TelegramNotifier:
         if self._bot is None or self._runner is None:
             self._token = Secret(self._settings.token_of(self._environ))
             guard_logs(self._token, "httpx", "httpcore", "telegram", "asyncio")
-            self._bot = _new_bot(self._token, self._settings.api_url)
+            self._bot = _new_bot(self._token, self._settings.api_url, self._timeouts)
             self._runner = asyncio.Runner()
         return self._bot, self._runner
 
@@ -172,7 +181,7 @@ def _seconds(wait: int | timedelta) -> float:
     return wait.total_seconds() if isinstance(wait, timedelta) else float(wait)
 
 
-def _new_bot(token: Secret, api_url: str) -> telegram.Bot:
+def _new_bot(token: Secret, api_url: str, timeouts: Timeouts) -> telegram.Bot:
     # The library's coming form of `retry_after`; the present one warns on every use.
     os.environ.setdefault("PTB_TIMEDELTA", "true")
     try:
@@ -185,8 +194,8 @@ def _new_bot(token: Secret, api_url: str) -> telegram.Bot:
     logging.getLogger("telegram").setLevel(logging.CRITICAL)
     request: Any = HTTPXRequest(
         connection_pool_size=1,
-        connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        write_timeout=CONNECT_SECONDS,
+        connect_timeout=timeouts.connect,
+        read_timeout=timeouts.read,
+        write_timeout=timeouts.connect,
     )
     return Bot(token.reveal(), base_url=f"{api_url.rstrip('/')}/bot", request=request)
