@@ -15,7 +15,7 @@ from argus_sched.postgres.jobs import PostgresJobs
 from argus_sched.postgres.link import Link
 from argus_sched.postgres.runs import PostgresRuns
 from argus_sched.postgres.workers import PostgresWorker
-from argus_sched.scheduling.claims import AutoDisabled, Batch, Orphan, Result, RunNow, TermView, Verdict
+from argus_sched.scheduling.claims import AutoDisabled, Batch, Beat, Orphan, Result, RunNow, TermView, Verdict
 from argus_sched.scheduling.job import Fire, Job
 
 # A claim that takes longer than this is no use to a leader any more; what it did is read again.
@@ -98,7 +98,7 @@ class PostgresStore:
     def finish(self, results: Sequence[Result], max_failures: Mapping[str, int]) -> list[AutoDisabled]:
         return self._runs.finish(results, max_failures)
 
-    def beat(self, active: bool) -> float:
+    def beat(self, active: bool) -> Beat:
         return self._worker.beat(self._link, active)
 
     def other_sets(self) -> list[tuple[str, str, int]]:

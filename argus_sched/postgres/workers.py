@@ -8,11 +8,19 @@ from datetime import UTC, datetime
 
 from argus_sched.advisory_keys import derived_key
 from argus_sched.postgres.link import Connection, Link
+from argus_sched.scheduling.claims import Beat
 
 _REGISTER = """
 INSERT INTO argus_sched.worker (instance, namespace, host, pid, lock_key, schedule_hash)
 VALUES (%(worker)s, %(namespace)s, %(host)s, %(pid)s, %(key)s, %(hash)s)
 ON CONFLICT (instance) DO UPDATE SET heartbeat_at = clock_timestamp(), schedule_hash = excluded.schedule_hash
+"""
+
+_BEAT = """
+WITH asked AS (SELECT resign_for FROM argus_sched.worker WHERE instance = %(worker)s)
+UPDATE argus_sched.worker SET heartbeat_at = clock_timestamp(), resign_for = NULL WHERE instance = %(worker)s
+RETURNING clock_timestamp(), (SELECT resign_for FROM asked), EXISTS (
+    SELECT FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND granted)
 """
 
 _OTHER_SETS = """
@@ -62,27 +70,23 @@ class PostgresWorker:
             for found, host, pid in link.rows(_OTHER_SETS, (self._namespace, self._worker, self._hash))
         ]
 
-    def beat(self, link: Link, active: bool) -> float:
-        """Renew the heartbeat; the server's clock minus ours, in seconds."""
+    def beat(self, link: Link, active: bool) -> Beat:
+        """Renew the heartbeat, take the lock again if it went, and hear whether to resign."""
         with link.connection() as connection:
             if active != self._active:
                 self._active = active
                 self._apply(connection)
             before = datetime.now(UTC)
-            row = connection.execute(
-                "UPDATE argus_sched.worker SET heartbeat_at = clock_timestamp() WHERE instance = %s "
-                "RETURNING clock_timestamp(), NOT EXISTS (SELECT FROM pg_locks WHERE pid = pg_backend_pid() "
-                "AND locktype = 'advisory' AND granted)",
-                (self._worker,),
-            ).fetchone()
+            row = connection.execute(_BEAT, {"worker": self._worker}).fetchone()
             after = datetime.now(UTC)
             if row is None:
                 self.register(link, self._hash)
-                return 0.0
-            if row[1]:
+                return Beat()
+            now, asked, held = row
+            if not held:
                 self._hold(connection)
         middle = before + (after - before) / 2
-        return float((row[0] - middle).total_seconds())
+        return Beat((now - middle).total_seconds(), asked)
 
     def leave(self, link: Link) -> None:
         """Say that this worker stopped, and free its lock."""

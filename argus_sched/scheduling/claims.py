@@ -103,6 +103,14 @@ class TermView:
 
 
 @dataclass(frozen=True, slots=True)
+class Beat:
+    """The answer to a heartbeat: the store's clock minus ours, and for how long someone asks us to resign."""
+
+    offset: float = 0.0
+    resign_for: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AutoDisabled:
     """A job that was just switched off after failing too often."""
 
@@ -159,8 +167,8 @@ class ClaimStore(Protocol):
         """Record how runs ended and count failures; returns the jobs that this switched off."""
         ...
 
-    def beat(self, active: bool) -> float:
-        """Show that this worker lives; returns the store's clock minus ours, in seconds."""
+    def beat(self, active: bool) -> Beat:
+        """Show that this worker lives; `active` while it leads or runs something."""
         ...
 
     def orphans(self, dead_after: timedelta) -> list[Orphan]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from argus_sched.clock import Clock
 from argus_sched.errors import ArgusError, ClaimStoreError
 from argus_sched.scheduling.auto_disable import AutoDisable
-from argus_sched.scheduling.claims import ClaimStore, Orphan
+from argus_sched.scheduling.claims import Beat, ClaimStore, Orphan
 from argus_sched.scheduling.job import JobRegistry, OnInterrupted
 from argus_sched.scheduling.report import Report
 from argus_sched.scheduling.retry import Backoff
@@ -102,7 +102,7 @@ class Keeper:
         self._backoff = Backoff(first=0.1, ceiling=2.0)
         self._lock = threading.Lock()
         self.wake = threading.Event()
-        self.on_offset: Callable[[float], None] = lambda _: None
+        self.on_beat: Callable[[Beat], None] = lambda _: None
         runs.on_result = self.wake.set
 
     def sweep_now(self) -> None:
@@ -127,7 +127,7 @@ class Keeper:
         self.flush()
         active = self._leads() or self._runs.busy
         if self._due("beat", self.pace.beat if active else self.pace.idle_beat):
-            self.on_offset(self.store.beat(active))
+            self.on_beat(self.store.beat(active))
         if self._due("sweep", self.pace.dead_after / 2) and self._leads():
             self._sweep()
         if self._due("audit", self.pace.dead_after) and active:

@@ -19,7 +19,7 @@ from argus_sched.scheduling import keeper as keeper_service
 from argus_sched.scheduling import leader_services as services_service
 from argus_sched.scheduling.apscheduler_engine import Engine
 from argus_sched.scheduling.auto_disable import AutoDisable
-from argus_sched.scheduling.claims import ClaimStore
+from argus_sched.scheduling.claims import Beat, ClaimStore
 from argus_sched.scheduling.elector import Elector
 from argus_sched.scheduling.events import Events
 from argus_sched.scheduling.fallback import Fallback
@@ -105,7 +105,7 @@ class Machine:
             leads=self.trusted,
             offer=self.fires.offer,
         )
-        self.keeper.on_offset = self._on_offset
+        self.keeper.on_beat = self._on_beat
         self.run_now = RunNowService(store, self.runs, report, clock, dead_after=pace.dead_after)
         self.fallback = Fallback(settings, self.fires, store, clock, events)
         self.elector = new_elector(self._on_promote, self._on_demote) if new_elector else None
@@ -249,5 +249,7 @@ class Machine:
         _log.warning("a newer leader exists, so this worker claims nothing more")
         self._resign()
 
-    def _on_offset(self, seconds: float) -> None:
-        self._metrics.clock_offset = seconds
+    def _on_beat(self, beat: Beat) -> None:
+        self._metrics.clock_offset = beat.offset
+        if beat.resign_for is not None and self.elector is not None:
+            self.elector.resign(beat.resign_for)

@@ -22,6 +22,7 @@ from argus_sched.scheduling import redis_scripts as scripts
 from argus_sched.scheduling.claims import (
     AutoDisabled,
     Batch,
+    Beat,
     Orphan,
     Outcome,
     OutcomeUnknownError,
@@ -135,14 +136,14 @@ class RedisStore:
                     behind[job.id] = watermark
         return TermView(behind, before if before not in (None, schedule_hash) else None)
 
-    def beat(self, active: bool) -> float:  # noqa: ARG002 - one pace for both
-        """Renew this worker's key; the server's clock minus ours, in seconds."""
+    def beat(self, active: bool) -> Beat:  # noqa: ARG002 - one pace for both
+        """Renew this worker's key."""
         with self._asking():
             self._redis.set(self._key(f"worker:{self._worker}"), "1", px=int(self._silence * 1000))
             before = time.time()
             seconds, micros = self._redis.time()
             after = time.time()
-        return float(seconds + micros / 1e6 - (before + after) / 2)
+        return Beat(float(seconds + micros / 1e6 - (before + after) / 2))
 
     def other_sets(self) -> Sequence[tuple[str, str, int]]:
         with self._asking():

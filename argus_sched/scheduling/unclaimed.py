@@ -10,6 +10,7 @@ from argus_sched.scheduling.auto_disable import failure_streaks
 from argus_sched.scheduling.claims import (
     AutoDisabled,
     Batch,
+    Beat,
     Orphan,
     Result,
     RunNow,
@@ -63,8 +64,8 @@ class Unclaimed:
                     del self._manual[result.fire.job_id]
         return switched_off
 
-    def beat(self, active: bool) -> float:  # noqa: ARG002
-        return 0.0
+    def beat(self, active: bool) -> Beat:  # noqa: ARG002
+        return Beat()
 
     def orphans(self, dead_after: timedelta) -> list[Orphan]:  # noqa: ARG002
         return []

@@ -70,6 +70,7 @@ CREATE TABLE argus_sched.worker (
     schedule_hash text NOT NULL,
     started_at    timestamptz NOT NULL DEFAULT now(),
     heartbeat_at  timestamptz NOT NULL DEFAULT now(),
-    stopped_at    timestamptz
+    stopped_at    timestamptz,
+    resign_for    double precision  -- somebody asks it to give leadership up for so many seconds
 );
 CREATE INDEX worker_namespace ON argus_sched.worker (namespace);
