@@ -21,6 +21,7 @@ def beat(url: str, timeout: float = TIMEOUT_SECONDS) -> None:
         with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
             answer.read(1024)
     except urllib.error.HTTPError as error:
+        error.close()
         raise DeliveryError(f"the heartbeat at {host} was answered with {error.code}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         cause = getattr(error, "reason", None) or type(error).__name__
