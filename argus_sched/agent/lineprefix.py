@@ -33,7 +33,6 @@ _CALENDAR = "mon tue wed thu fri sat sun jan feb mar apr may jun jul aug sep oct
 _ZONES = "utc gmt z cet cest eet eest wet west bst ist msk est edt cst cdt mst mdt pst pdt jst"
 _PROGRAM = "in base scheduler default root main job mainthread mainprocess apscheduler"
 _FORMATTER_WORDS = frozenset(f"{_LEVELS} {_CALENDAR} {_ZONES} {_PROGRAM}".split())
-)
 
 
 def is_prefix(text: str, family: str) -> bool:

@@ -1,4 +1,4 @@
-"""Files read from their end: where to begin, so that all that is newer than a stamp is read and little else."""
+"""Files read from their end: where to begin, so that all newer than a stamp is read, and little else."""
 
 from __future__ import annotations
 

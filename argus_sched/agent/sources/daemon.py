@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,7 +87,11 @@ class Daemon:
                 stream=True,
                 timeout=max(deadline.left, 0.001),
             )
-            client._raise_for_status(response)
+            try:
+                client._raise_for_status(response)
+            except Exception:
+                response.close()
+                raise
         return Answer(response, _connection(client, response), container.tty, deadline)
 
     def close(self) -> None:
@@ -115,9 +120,17 @@ class Daemon:
             return _inspected(self._connected().inspect_container(name))
 
     def _connected(self) -> Any:
+        self._knock()
         if self._client is None:
             self._client = self._connect()
         return self._client
+
+    def _knock(self) -> None:
+        """Fail as the socket does: the SDK forgets to close the one with which it could not connect."""
+        if self.is_local:
+            with socket.socket(socket.AF_UNIX) as door:
+                door.settimeout(self._timeout)
+                door.connect(self.host.removeprefix("http+").removeprefix("unix://"))
 
     def _connect(self) -> Any:
         try:

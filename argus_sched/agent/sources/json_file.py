@@ -6,14 +6,14 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from argus_sched.agent.dockertext import split_lines
 from argus_sched.agent.jsonrecords import RECORD_START, decode, glance, stamp_of
-from argus_sched.agent.logevents import Coverage, Cursor
+from argus_sched.agent.logevents import Coverage, Cursor, Record
 from argus_sched.agent.loglines import Sieve
 from argus_sched.agent.reach import Span, coverage, first_span, next_span
 from argus_sched.agent.sources.answer import Deadline
@@ -199,3 +199,22 @@ def _opened(path: Path) -> BinaryIO:
 def _identity(file: BinaryIO) -> tuple[int, int]:
     status = os.fstat(file.fileno())
     return status.st_dev, status.st_ino
+
+
+def json_records(data: Iterable[bytes]) -> Iterator[Record]:
+    """Every record of a json-file's bytes, numbered by the line its first piece stands on.
+
+    What cannot be decoded is passed over: a half record, zeros after a power loss.
+    """
+    joiner = LineJoiner(Beginnings(trusted=True))
+    begun: dict[str, int] = {}
+    for number, (line, _) in enumerate(split_lines(data, LONGEST_RECORD), start=1):
+        found = decode(line) or decode(line[max(line.rfind(RECORD_START), 0) :])
+        if found is None:
+            continue
+        piece = Piece(*found)
+        begun.setdefault(piece.stream, number)
+        for whole in joiner.add(piece):
+            yield Record(whole.stamp_ns, whole.text or b"", whole.stream, begun.pop(whole.stream, number))
+    for whole in joiner.rest():
+        yield Record(whole.stamp_ns, whole.text or b"", whole.stream, begun.get(whole.stream, 0))

@@ -108,7 +108,8 @@ class TailReading:
         whole = complete and (whole or answer.count < tail)
         begins_ns = self._begins_ns if not self._rotates or oldest_ns is None else None
         self._span = first_span(oldest_ns, whole, self._cursor, self._horizon_ns, begins_ns)
-        if tail == self._most and not whole and oldest_ns is not None and oldest_ns > self._intake.needed_ns:
+        reaches = whole or oldest_ns is None or oldest_ns <= self._intake.needed_ns
+        if complete and not reaches:
             self.notes.append(
                 f"only the newest {tail} records were read: give it more time (read_timeout),"
                 " or let it read the json-file"
@@ -155,7 +156,7 @@ class TailReading:
 
     def _mended(self, lost: bool) -> None:
         if lost:
-            self.notes.append(f"log damaged ({self.problem}): records before the damage's end are lost")
+            self.notes.append(f"log damaged: {self.problem}; what stood behind the damage may be lost in part")
         self.problem = ""
 
     def _close(self, answer: Answer) -> None:

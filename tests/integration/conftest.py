@@ -1,0 +1,5 @@
+"""Fixtures of the integration tests."""
+
+from tests.integration.docker_host import docker_host
+
+__all__ = ["docker_host"]
