@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 
 from argus_sched.agent.incidents import Incident
 from argus_sched.agent.messages import Digest, Message, compose
-from argus_sched.agent.notices import Change, Notice, collapse
+from argus_sched.agent.notices import Change, Notice, collapse, sample_line
 from argus_sched.agent.notify_ports import (
     Accepted,
     ContentRefusedError,
@@ -85,6 +85,14 @@ class Delivery:
             return self._deliver(now)
         except (StoreError, sqlite3.Error) as error:
             return f"{self._notifier.name}: the store cannot be written, so nothing more is sent: {error}"
+
+    def send_sample(self, now: datetime) -> str | None:
+        """Send one message that shows what an alert looks like, even to a chat that rests; returns what went
+        wrong. A success lets the chat take messages again."""
+        with self._store.transaction() as connection:
+            chat = load_chat(connection, self._notifier.name, self._notifier.chat)
+        (message,) = compose(Digest(now, (sample_line(now),)), self._notifier.limit)
+        return self._tell(message, chat, now)
 
     def _deliver(self, now: datetime) -> str | None:
         owed = self._look()

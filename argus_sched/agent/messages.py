@@ -129,12 +129,6 @@ def compose(digest: Digest, limit: int = TELEGRAM_LIMIT) -> tuple[Message, ...]:
     return tuple(_message(page, digest) for page in pages)
 
 
-def plain_message(at: datetime, text: str) -> Message:
-    """A message that says only `text`."""
-    shown = clip(visible(text), SHORT_LIMIT)
-    return Message(shown, (), shown, False, at, ())
-
-
 def summary(lines: Iterable[Line]) -> str:
     """How many of what: `2 CRIT, 1 UNKNOWN, 3 recovered`."""
     counts = Counter(_word(line) for line in lines)
@@ -199,7 +193,7 @@ def _times(line: Line) -> str:
     if line.shown.is_end:
         lasted = (incident.closed_at or at) - incident.opened_at
         late = "" if line.was_told else ", its alert could not be sent before"
-        since = f"{_ENDS[line.shown]} {_length(lasted)}, {since}{late}"
+        since = f"{_ENDS[line.shown]} {length_text(lasted)}, {since}{late}"
     elif line.shown is Change.EASED:
         since = f"eased, {since}"
     elif line.shown is Change.WORSE:
@@ -212,7 +206,7 @@ def _stamp(instant: datetime, now: datetime) -> str:
     return f"{utc:%H:%M} UTC" if utc.date() == now.astimezone(UTC).date() else f"{utc:%Y-%m-%d %H:%M} UTC"
 
 
-def _length(length: timedelta) -> str:
+def length_text(length: timedelta) -> str:
     """The two largest units: nobody needs the seconds of a day."""
     seconds = max(round(length.total_seconds()), 0)
     parts = (

@@ -12,15 +12,16 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 
-from argus_sched.agent.incidents import Cause, Incident, Standing, judge, remove
+from argus_sched.agent.incidents import Cause, Incident, Standing, incident_id, judge, remove
 from argus_sched.agent.notify_policy import NotifySettings
 from argus_sched.agent.observations import Observation
-from argus_sched.agent.status import Status
+from argus_sched.agent.status import Phase, Status
 
 # A subject that no pass saw for this long was taken out of the packs. Not at once: two cron lines, each with
 # packs of its own, may share one store.
 FORGET_AFTER = timedelta(hours=24)
 MISSED_PASSES = 3
+SAMPLE_SUBJECT = "argus/notify-test"
 
 
 class Change(StrEnum):
@@ -173,6 +174,20 @@ def collapse(notices: Iterable[Notice]) -> tuple[Line, ...]:
     groups = groupby(ordered, key=lambda notice: notice.incident.subject)
     lines = [_line(tuple(group)) for _, group in groups]
     return tuple(sorted(lines, key=_rank))
+
+
+def sample_line(at: datetime) -> Line:
+    """A line about nothing, to try a channel with; where alerts must end, it ends a minute later."""
+    incident = Incident(
+        incident_id(SAMPLE_SUBJECT, at),
+        SAMPLE_SUBJECT,
+        at,
+        Status.WARN,
+        Phase.FRESH,
+        "a message of argus-sched notify-test; alerts look like this one",
+        closed_at=at + timedelta(minutes=1),
+    )
+    return Line(Notice("", Change.FIRED, Status.WARN, incident, at), covers=(), was_told=False)
 
 
 def _decision(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argus_sched.agent import flapping
-from argus_sched.agent.incidents import Cause, Standing, State, incident_id, judge, remove
+from argus_sched.agent.incidents import Cause, Incident, Standing, State, incident_id, judge, remove
 from argus_sched.agent.notify_policy import FlappingSettings, NotifySettings
 from argus_sched.agent.observations import Observation
 from argus_sched.agent.status import Phase, Status
@@ -25,7 +26,7 @@ ONCE = NotifySettings()
 TWICE = NotifySettings(fire_after=2, resolve_after=2)
 
 
-def seen(status: Status, **changes: object) -> Observation:
+def seen(status: Status, **changes: Any) -> Observation:
     """An observation of one job."""
     return replace(Observation("labs/job", status, PHASES[status], f"it is {status.name}"), **changes)
 
@@ -40,6 +41,12 @@ def passes(letters: str, policy: NotifySettings = ONCE) -> list[tuple[Standing, 
         standing, cause = judge(standing, observation, START + number * MINUTE, policy, quiet=letter == "q")
         found.append((standing, cause))
     return found
+
+
+def incident_of(standing: Standing) -> Incident:
+    """The incident it has."""
+    assert standing.incident is not None
+    return standing.incident
 
 
 # One standing in each state and level, reached by passes, under a policy of two passes each way.
@@ -132,27 +139,28 @@ def test_one_pass_is_enough_when_the_policy_says_one(before: Status, after: Stat
 
 
 def test_an_incident_opens_once_and_ends_once_with_its_duration() -> None:
-    found = [standing.incident for standing, _ in passes("occcco")]
-    assert found[0] is None
-    assert {incident.id for incident in found[1:]} == {incident_id("labs/job", START + MINUTE)}
-    assert found[1].opened_at == START + MINUTE
-    assert [incident.closed_at for incident in found[1:]] == [None] * 4 + [START + 5 * MINUTE]
+    before, *standings = (standing for standing, _ in passes("occcco"))
+    found = [incident_of(standing) for standing in standings]
+    assert before.incident is None
+    assert {incident.id for incident in found} == {incident_id("labs/job", START + MINUTE)}
+    assert found[0].opened_at == START + MINUTE
+    assert [incident.closed_at for incident in found] == [None] * 4 + [START + 5 * MINUTE]
     assert found[-1].duration == 4 * MINUTE
 
 
 def test_an_incident_opens_at_the_deadline_that_passed_and_ends_at_the_run_that_came() -> None:
     deadline, run = START - 7 * MINUTE, START + timedelta(seconds=20)
     standing, _ = judge(Standing("labs/job"), seen(CRIT, since=deadline), START, ONCE)
-    assert standing.incident.opened_at == deadline
+    assert incident_of(standing).opened_at == deadline
     standing, _ = judge(standing, seen(OK, since=run), START + MINUTE, ONCE)
-    assert standing.incident.duration == run - deadline
+    assert incident_of(standing).duration == run - deadline
 
 
 def test_a_run_older_than_the_incident_does_not_end_it_before_it_began() -> None:
     """A limit raised in the pack: the job is well again without a run."""
     standing, _ = judge(Standing("labs/job"), seen(CRIT), START, ONCE)
     standing, _ = judge(standing, seen(OK, since=START - timedelta(hours=1)), START + MINUTE, ONCE)
-    assert standing.incident.closed_at == START + MINUTE
+    assert incident_of(standing).closed_at == START + MINUTE
 
 
 def test_upward_the_level_is_what_is_seen_now_and_downward_the_worst_of_the_streak() -> None:
@@ -168,7 +176,7 @@ def test_a_hold_keeps_the_message_back_until_the_target_was_wrong_for_that_long(
         standing, cause = judge(standing, observation, START + timedelta(seconds=second), ONCE)
         causes.append(cause)
     assert causes == [Cause.HELD, Cause.HELD, Cause.HELD, Cause.FIRED]
-    assert standing.incident.opened_at == START
+    assert incident_of(standing).opened_at == START
 
 
 def test_a_hold_starts_again_after_one_good_pass() -> None:
@@ -200,7 +208,7 @@ def test_switched_off_is_an_end_of_its_own() -> None:
 def test_a_removed_subject_ends_its_incident() -> None:
     standing, _ = passes("c")[-1]
     after, cause = remove(standing, START + MINUTE)
-    assert (cause, after.state, after.incident.closed_at) == (Cause.REMOVED, State.OK, START + MINUTE)
+    assert (cause, after.state, incident_of(after).closed_at) == (Cause.REMOVED, State.OK, START + MINUTE)
 
 
 def test_up_and_down_at_each_pass_flaps_from_the_sixth_change_until_it_is_steady() -> None:
@@ -211,14 +219,14 @@ def test_up_and_down_at_each_pass_flaps_from_the_sixth_change_until_it_is_steady
     assert causes.count(Cause.FLAPPING_ENDED) == 1
     ended = causes.index(Cause.FLAPPING_ENDED)
     assert all(cause is Cause.FLAPPING for cause in causes[6:ended])
-    assert len({standing.incident.id for standing, _ in found[5:ended]}) == 1
-    assert found[ended][0].incident.closed_at == START + 7 * MINUTE
+    assert len({incident_of(standing).id for standing, _ in found[5:ended]}) == 1
+    assert incident_of(found[ended][0]).closed_at == START + 7 * MINUTE
 
 
 def test_flapping_that_ends_wrong_leaves_the_incident_open() -> None:
     standing, cause = passes("oc" * 4 + "c" * 18)[-1]
     assert (cause, standing.state) == (Cause.STILL_WRONG, State.FIRING)
-    assert standing.incident.closed_at is None
+    assert incident_of(standing).closed_at is None
 
 
 def test_a_subject_is_forgotten_twenty_passes_after_its_last_change() -> None:

@@ -18,11 +18,10 @@ from argus_sched.agent.messages import (
     Message,
     Style,
     compose,
-    plain_message,
 )
 from argus_sched.agent.notices import Change, Line, Notice
 from argus_sched.agent.status import Phase, Status
-from argus_sched.agent.visible_text import units, visible
+from argus_sched.agent.visible_text import units
 
 AT = datetime(2026, 3, 14, 10, 41, tzinfo=UTC)
 OPENED = datetime(2026, 3, 14, 10, tzinfo=UTC)
@@ -238,10 +237,3 @@ def test_no_name_breaks_a_message(words: list[tuple[str, str, str, str, Change, 
 def test_without_a_limit_there_is_one_message() -> None:
     lines = [line(f"labs/{number}", number=number) for number in range(500)]
     assert len(compose(digest(*lines), limit=1 << 40)) == 1
-
-
-def test_a_plain_message_is_visible_and_short() -> None:
-    message = plain_message(AT, "hello\x00" + "x" * 5000)
-    assert message.text.startswith("hello\\x00xxx")
-    assert units(message.text) <= SHORT_LIMIT
-    assert visible(message.text) == message.text

@@ -1,0 +1,36 @@
+"""The state file of the agent, for the commands that steer what it tells."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """The option that says whose state."""
+    parser.add_argument(
+        "--config", metavar="FILE", help="the agent's settings (else $ARGUS_CONFIG, else /etc)"
+    )
+
+
+@contextlib.contextmanager
+def transaction(config: str | None) -> Iterator[sqlite3.Connection]:
+    """A connection to the state of these settings, inside a write transaction."""
+    from argus_sched.agent.settings import load_settings
+    from argus_sched.agent.store.sqlite import Store
+
+    state = load_settings(config, os.environ).state
+    with contextlib.closing(Store(state)) as store, store.transaction() as connection:
+        yield connection
+
+
+def now() -> datetime:
+    """The present instant."""
+    return datetime.now(UTC)

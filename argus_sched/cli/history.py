@@ -1,0 +1,54 @@
+"""List the last incidents, newest first, and with --steps every step and why it was taken."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from argus_sched.cli import agent_state
+
+if TYPE_CHECKING:
+    from argus_sched.agent.incidents import Incident
+    from argus_sched.agent.store.incident_rows import Transition
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add this command's arguments."""
+    parser.add_argument("match", metavar="MATCH", nargs="?", default="*", help="a target or a pattern")
+    parser.add_argument("--limit", type=int, default=20, help="how many (20)")
+    parser.add_argument("--steps", action="store_true", help="show each change of state with its cause")
+    agent_state.add_config(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print one line for each."""
+    from argus_sched.agent.store.incident_rows import recent_incidents, recent_transitions
+
+    with agent_state.transaction(args.config) as connection:
+        if args.steps:
+            lines = [_step(found) for found in recent_transitions(connection, args.match, args.limit)]
+        else:
+            lines = [_line(found) for found in recent_incidents(connection, args.match, args.limit)]
+    print("\n".join(lines) if lines else f"nothing is known of {args.match}")
+    return 0
+
+
+def _line(incident: Incident) -> str:
+    from argus_sched.agent.instants import clock_text
+    from argus_sched.agent.messages import length_text
+    from argus_sched.agent.visible_text import visible
+
+    lasted = "open" if incident.duration is None else length_text(incident.duration)
+    begin = f"{clock_text(incident.opened_at)}  {lasted:>7}  {incident.status.name:7}"
+    return f"{begin}  {visible(incident.subject)}  {visible(incident.summary)}  #{incident.id}"
+
+
+def _step(step: Transition) -> str:
+    from argus_sched.agent.instants import clock_text
+    from argus_sched.agent.visible_text import visible
+
+    told = f"told as {step.told}" if step.told else "not told"
+    muted = f" ({visible(step.muted)})" if step.muted else ""
+    moved = f"{step.from_state} → {step.to_state}  {step.to_status.name}"
+    return f"{clock_text(step.at)}  {visible(step.subject)}  {moved}  {step.cause}, {told}{muted}"

@@ -1,0 +1,147 @@
+"""The commands that steer what is told: silence, silences, unsilence, ack, history, notify-test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from argus_sched.agent.check import PassReport, Result
+from argus_sched.agent.notify_policy import NotifySettings
+from argus_sched.agent.status import Phase, Status
+from argus_sched.agent.store.sqlite import Store, remember
+from argus_sched.agent.teller import IncidentTeller
+from argus_sched.cli import main
+from tests.fakes.bot_api import TOKEN, BotApi, refusal
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Settings with a state file of their own."""
+    path = tmp_path / "argus.yaml"
+    path.write_text("state: state.db\n")
+    monkeypatch.setenv("ARGUS_CONFIG", str(path))
+    return path
+
+
+@pytest.fixture
+def wrong(config: Path) -> Store:
+    """A store after a pass that found one job wrong and one well."""
+    store = Store(config.parent / "state.db")
+    now = datetime.now(UTC)
+    results = (
+        Result("labs", "scheduler_jobs", "labs/nightly", Status.CRIT, Phase.STALE, "no run for 2h"),
+        Result("shop", "scheduler_jobs", "shop/hourly", Status.OK, Phase.FRESH, "ran 2m ago"),
+    )
+    report = PassReport(now, results, (), complete=True, seconds=0.1)
+    with store.transaction() as connection:
+        remember(connection, {}, report)
+        IncidentTeller(store, [], NotifySettings(), timedelta(minutes=1)).decide(connection, report, now)
+    store.close()
+    return store
+
+
+def test_a_silence_is_made_listed_and_ended(wrong: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["silence", "labs/*", "--for", "2h", "--reason", "deploy"]) == 0
+    made = capsys.readouterr().out
+    assert re.match(r"silence 1: labs/\* until \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n", made)
+    assert "covers 1 of the 2 targets of the last pass" in made
+    assert main(["silences"]) == 0
+    assert re.search(r"^1  until .*  labs/\*  deploy \(", capsys.readouterr().out)
+    assert main(["unsilence", "1"]) == 0
+    assert capsys.readouterr().out == "silence 1 of labs/* ended\n"
+    assert main(["silences"]) == 0
+    assert capsys.readouterr().out == "no silence holds\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["silence", "labs/*", "--for", "2h"], "--reason"),
+        (["silence", "labs/*", "--reason", "deploy"], "--for"),
+        (["silence", "labs/*", "--for", "soon", "--reason", "deploy"], "--for: expected a duration"),
+        (["silence", "labs/*", "--for", "2h", "--reason", " "], "needs a reason"),
+        (["unsilence", "7"], "no silence '7' holds"),
+        (["ack", "shop/*"], "no open incident matches 'shop/*'"),
+        (["notify-test"], "no channel is set"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_exit_code_3(
+    wrong: Store, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert _exit_code(arguments) == 3
+    assert words in capsys.readouterr().err
+
+
+def _exit_code(arguments: list[str]) -> object:
+    """What the program would exit with; argparse exits by itself."""
+    try:
+        return main(arguments)
+    except SystemExit as stopped:
+        return stopped.code
+
+
+def test_an_incident_is_listed_and_acknowledged_by_its_tag(
+    wrong: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["history"]) == 0
+    listed = capsys.readouterr().out
+    (tag,) = re.findall(r"#(i\w{7})", listed)
+    assert "open  CRIT     labs/nightly  no run for 2h" in listed
+    assert main(["ack", f"#{tag}"]) == 0
+    assert capsys.readouterr().out == f"acknowledged #{tag}: CRIT labs/nightly\n"
+    assert main(["history", "labs/*", "--steps"]) == 0
+    assert "labs/nightly  ok → firing  CRIT  fired, told as fired" in capsys.readouterr().out
+    assert main(["history", "shop/*"]) == 0
+    assert capsys.readouterr().out == "nothing is known of shop/*\n"
+
+
+@pytest.fixture
+def api(config: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BotApi]:
+    """A Bot API, and settings that name it."""
+    with BotApi() as server:
+        monkeypatch.setenv("BOT_TOKEN", TOKEN)
+        config.write_text(
+            f"state: state.db\ntelegram:\n  token_env: BOT_TOKEN\n  chat_id: -100777\n  api_url: {server.url}\n"
+        )
+        yield server
+
+
+def test_notify_test_sends_a_message_that_looks_like_an_alert(
+    api: BotApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["notify-test"]) == 0
+    assert capsys.readouterr().out == "telegram: -100777 took the message\n"
+    assert "WARN argus/notify-test\na message of argus-sched notify-test" in api.texts[0]
+
+
+# What the server answers -> what is printed.
+ANSWERS = {
+    "kicked": (refusal(403, "Forbidden: bot was kicked from the group chat"), "bot was kicked"),
+    "unauthorized": (refusal(401, "Unauthorized"), "check token and api_url"),
+    "chat not found": (refusal(400, "Bad Request: chat not found"), "check chat_id"),
+    "flood": (refusal(429, "Too Many Requests: retry after 34", retry_after=34), "told to wait 34 s"),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_notify_test_says_what_happened(api: BotApi, capsys: pytest.CaptureFixture[str], answer: str) -> None:
+    scripted, words = ANSWERS[answer]
+    api.answer(scripted)
+    assert main(["notify-test"]) == 3
+    shown = capsys.readouterr().out
+    assert shown.startswith("telegram: ")
+    assert words in shown
+    assert main(["notify-test"]) == 0
+
+
+def test_notify_test_sends_although_the_state_cannot_be_used(
+    api: BotApi, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (config.parent / "state.db").write_text("this is no database, however long one looks at it")
+    assert main(["notify-test"]) == 0
+    assert "sending all the same" in capsys.readouterr().err
+    assert len(api.texts) == 1
