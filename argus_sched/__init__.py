@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from argus_sched.version import __version__
+
 if TYPE_CHECKING:
     from argus_sched.due_times import cron, daily, every, monthly, once, weekly
     from argus_sched.errors import (
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from argus_sched.scheduling.job import Fire, TargetMissingError
     from argus_sched.scheduling.leadership import Timing
     from argus_sched.scheduling.scheduler import Scheduler, Status
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "due_times": ("every", "cron", "once", "daily", "weekly", "monthly"),

@@ -1,1 +1,1 @@
-"""The monitoring agent: reads container logs and one database lock, grades, tells. Imports nothing of scheduling."""
+"""The monitoring agent: reads logs and one database lock, grades, tells. Imports nothing of scheduling."""

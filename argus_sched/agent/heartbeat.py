@@ -7,8 +7,8 @@ import urllib.error
 import urllib.request
 from urllib.parse import urlsplit
 
-from argus_sched import __version__
 from argus_sched.errors import DeliveryError
+from argus_sched.version import __version__
 
 TIMEOUT_SECONDS = 5.0
 

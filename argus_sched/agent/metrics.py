@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from argus_sched import __version__
 from argus_sched.agent.check import PassReport, Result
 from argus_sched.agent.status import Phase
+from argus_sched.version import __version__
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

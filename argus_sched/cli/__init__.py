@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from argus_sched import __version__
 from argus_sched.errors import ArgusError
+from argus_sched.version import __version__
 
 UNKNOWN = 3
 
