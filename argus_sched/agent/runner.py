@@ -8,8 +8,8 @@ others.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -21,6 +21,7 @@ from argus_sched.agent.kinds.scheduler_jobs import LogLook, judge_log
 from argus_sched.agent.notify_ports import Teller
 from argus_sched.agent.packs import Pack
 from argus_sched.agent.status import Status
+from argus_sched.agent.store.run_lock import StoreBusyError
 from argus_sched.agent.store.sqlite import Memory, Store, remember
 from argus_sched.agent.tasks import Edges, LogTask, Look, Task, Verdicts, tasks_of
 from argus_sched.errors import ArgusError, DeliveryError, StoreError
@@ -56,7 +57,7 @@ class Agent:
 
 def run_pass(agent: Agent) -> PassReport:
     """Look, decide, settle; raises StoreBusyError when another run does not end in time."""
-    with agent.exclusively():
+    with _alone(agent):
         report, looks = observe(agent)
         return settle(agent, looks, report) if agent.saves else report
 
@@ -99,14 +100,8 @@ def decide(agent: Agent, tasks: Sequence[Task], looks: Looks) -> PassReport:
 
 def settle(agent: Agent, looks: Looks, report: PassReport) -> PassReport:
     """Keep evidence and verdicts, record in the same transaction what must be told, then tell it."""
-    try:
-        with agent.store.transaction() as connection:
-            remember(connection, evidence_of(looks), report)
-            if agent.teller:
-                agent.teller.decide(connection, report, report.at)
-    except Exception as error:
-        log.error("state not saved: %s", error, exc_info=not isinstance(error, StoreError))
-        report = replace(report, state_saved=False)
+    saved = report.state_saved and _keep(agent, looks, report)
+    report = replace(report, state_saved=saved)
     if agent.teller:
         _tell(agent.teller, report)
     if agent.beat and report.complete and report.state_saved:
@@ -119,12 +114,38 @@ def evidence_of(looks: Looks) -> dict[str, Evidence]:
     return {found.app: found.evidence for found in looks.values() if isinstance(found, LogLook)}
 
 
+@contextmanager
+def _alone(agent: Agent) -> Iterator[None]:
+    """Keep other runs out; where that cannot be, neither can the state be written, which is told there."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(agent.exclusively())
+        except StoreBusyError:
+            raise
+        except StoreError as error:
+            log.debug("%s", error)
+        yield
+
+
 def _recall(store: Store) -> tuple[Memory, bool]:
     try:
         return store.recall(), True
     except StoreError as error:
-        log.error("state not read, so only what the logs hold now is judged: %s", error)
+        log.error("state not read, so it is not written, and only what the logs hold is judged: %s", error)
         return Memory(), False
+
+
+def _keep(agent: Agent, looks: Looks, report: PassReport) -> bool:
+    """Write one pass; False, and told, when that failed."""
+    try:
+        with agent.store.transaction() as connection:
+            remember(connection, evidence_of(looks), report)
+            if agent.teller:
+                agent.teller.decide(connection, report, report.at)
+        return True
+    except Exception as error:
+        log.error("state not saved: %s", error, exc_info=not isinstance(error, StoreError))
+        return False
 
 
 def _verdicts(task: Task, found: Look | Exception | None, deadline: timedelta) -> Verdicts:
