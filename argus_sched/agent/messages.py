@@ -138,6 +138,8 @@ def summary(lines: Iterable[Line]) -> str:
 def _word(line: Line) -> str:
     if line.shown.is_end:
         return "recovered" if line.shown is Change.RECOVERED else "ended"
+    if line.shown in {Change.FLAPPING, Change.STEADY}:
+        return line.shown.value
     reminder = line.shown is Change.REMINDER
     return f"still {line.notice.status.name}" if reminder else line.notice.status.name
 
@@ -179,9 +181,9 @@ def _sentence(line: Line) -> str:
     if incident.reason:
         said.append(f"cause: {clip(visible(incident.reason), _SENTENCE)}")
     if line.shown is Change.FLAPPING:
-        said.insert(0, f"flapping: {notice.changes} changes in 20 passes, no more is told until it is steady")
+        said.insert(0, f"{notice.changes} changes in 20 passes, no more is told until it is steady")
     if line.shown is Change.STEADY:
-        said = [f"steady again: {notice.status.name}"] + said * (notice.status is not Status.OK)
+        said = [f"{notice.status.name} now"] + said * (notice.status is not Status.OK)
     if line.shown.is_end:
         said = [f"was {incident.status.name}: {said[0]}"]
     return "; ".join(said)

@@ -251,4 +251,6 @@ def _line(notices: Sequence[Notice]) -> Line:
 
 
 def _rank(line: Line) -> tuple[bool, int, str]:
-    return (line.shown.is_end, -line.notice.status.severity, line.notice.incident.subject)
+    incident, flaps = line.notice.incident, line.shown is Change.FLAPPING
+    status = incident.status if flaps else line.notice.status
+    return (line.shown.is_end, -status.severity, incident.subject)

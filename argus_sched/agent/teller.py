@@ -17,6 +17,7 @@ from argus_sched.agent.observations import Observation, observe
 from argus_sched.agent.silences import muting
 from argus_sched.agent.status import Phase, Status
 from argus_sched.agent.store.incident_rows import (
+    forget_everything,
     load_last_pass,
     load_standings,
     prune,
@@ -90,6 +91,9 @@ class IncidentTeller:
         )
         try:
             with self._stand_in.transaction() as connection:
+                if is_quiet(load_last_pass(connection), now, self._every):
+                    # What it knows is of an earlier trouble, and the store has gone on without it.
+                    forget_everything(connection)
                 teller.decide(connection, report, now)
         except StoreError as error:
             return (f"nobody was told: {error}",)

@@ -431,6 +431,17 @@ def test_an_unwritable_store_is_told_by_its_stand_in_and_only_once(
     assert "(state not saved: this may be told again)" in api.texts[0]
 
 
+def test_a_stand_in_knows_nothing_of_an_earlier_trouble(
+    api: BotApi, start: Callable[..., Agent], tmp_path: Path
+) -> None:
+    """Days later the same job is wrong again, and that is news."""
+    agent = start(stand_in=Store(tmp_path / "elsewhere.db"))
+    for at in (START, START + timedelta(days=3)):
+        agent.teller.tell_unsaved(make_report(at, "labs/job c"), at)
+    assert len(api.texts) == 2
+    assert all(text.startswith("1 CRIT") for text in api.texts)
+
+
 def test_a_stand_in_is_a_private_file_outside_the_state_folder(tmp_path: Path) -> None:
     path = stand_in_path(tmp_path / "state.db", {"XDG_RUNTIME_DIR": str(tmp_path / "run")})
     (tmp_path / "run").mkdir()

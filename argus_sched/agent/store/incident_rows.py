@@ -161,6 +161,12 @@ def prune(connection: sqlite3.Connection, at: datetime) -> None:
     connection.execute("DELETE FROM silences WHERE until < ?", (horizon,))
 
 
+def forget_everything(connection: sqlite3.Connection) -> None:
+    """Empty the tables of what is told."""
+    for table in ("incidents", "standings", "transitions", "notices", "silences", "chats", "told_passes"):
+        connection.execute(f"DELETE FROM {table}")  # noqa: S608 names of our own
+
+
 def incident_to_json(incident: Incident) -> str:
     """`incident` as a JSON object."""
     return json.dumps(_plain_incident(incident))
