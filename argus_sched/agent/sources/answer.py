@@ -41,6 +41,8 @@ class Answer:
         self.problem = ""
         self.bytes = 0
         self.count = 0
+        # A terminal's pieces come joined, so they are fewer than the records the daemon counts.
+        self.counts_records = not tty
         self._response = response
         self._deadline = deadline
         self._cut = threading.Event()

@@ -11,8 +11,9 @@ from pathlib import Path
 from argus_sched.agent.logevents import Container, Cursor, Record
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
-from argus_sched.agent.sources.answer import Deadline
+from argus_sched.agent.sources.answer import Answer, Deadline
 from argus_sched.agent.sources.daemon import Daemon, Inspected
+from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.json_file import JsonFileReading
 from argus_sched.agent.sources.tail import TailReading
@@ -77,28 +78,15 @@ class DockerSource:
     ) -> JsonFileReading | TailReading:
         deadline = Deadline(self._timeout)
         begins_ns = nanoseconds(one.created) if one.created else None
-        ended = not one.running
+        facts = LogFacts(begins_ns, one.rotates, ended=not one.running)
         if self._may_read_file(one):
-            return JsonFileReading(
-                Path(one.log_path),
-                intake,
-                cursor,
-                horizon_ns,
-                begins_ns=begins_ns,
-                rotates=one.rotates,
-                ended=ended,
-                deadline=deadline,
-            )
-        return TailReading(
-            lambda tail: self._daemon.open_log(one, tail, deadline),
-            intake,
-            cursor,
-            horizon_ns,
-            begins_ns=begins_ns,
-            rotates=one.rotates,
-            ended=ended,
-            seconds=self._timeout,
-        )
+            path = Path(one.log_path)
+            return JsonFileReading(path, intake, cursor, horizon_ns, facts=facts, deadline=deadline)
+
+        def open_log(tail: int) -> Answer:
+            return self._daemon.open_log(one, tail, deadline)
+
+        return TailReading(open_log, intake, cursor, horizon_ns, facts=facts, seconds=self._timeout)
 
     def _may_read_file(self, one: Inspected) -> bool:
         path = one.log_path

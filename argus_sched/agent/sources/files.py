@@ -11,6 +11,7 @@ from argus_sched.agent.logevents import Container, Cursor, Record
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
 from argus_sched.agent.sources.answer import Deadline
+from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.json_file import JsonFileReading, rotated
 from argus_sched.agent.sources.text_file import TextFileReading
@@ -79,17 +80,8 @@ class FileSource:
         deadline = Deadline(self._timeout)
         if self._format == "json-file":
             # A file without older siblings begins where its log did.
-            rotates = bool(rotated(self._path))
-            return JsonFileReading(
-                self._path,
-                intake,
-                cursor,
-                horizon_ns,
-                begins_ns=None,
-                rotates=rotates,
-                ended=False,
-                deadline=deadline,
-            )
+            facts = LogFacts(begins_ns=None, rotates=bool(rotated(self._path)), ended=False)
+            return JsonFileReading(self._path, intake, cursor, horizon_ns, facts=facts, deadline=deadline)
         return TextFileReading(
             self._path, intake, cursor, horizon_ns, still=self._is_still(now), deadline=deadline
         )

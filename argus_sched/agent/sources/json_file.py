@@ -18,6 +18,7 @@ from argus_sched.agent.loglines import Sieve
 from argus_sched.agent.reach import Span, coverage, first_span, next_span
 from argus_sched.agent.sources.answer import Deadline
 from argus_sched.agent.sources.blocks import blocks, first_stamp, start_offset
+from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.pieces import Beginnings, LineJoiner, Piece
 
@@ -37,9 +38,7 @@ class JsonFileReading:
         cursor: Cursor | None,
         horizon_ns: int,
         *,
-        begins_ns: int | None,
-        rotates: bool,
-        ended: bool,
+        facts: LogFacts,
         deadline: Deadline,
     ) -> None:
         self.problem = ""
@@ -49,9 +48,7 @@ class JsonFileReading:
         self._intake = intake
         self._cursor = cursor
         self._horizon_ns = horizon_ns
-        self._begins_ns = begins_ns
-        self._rotates = rotates
-        self._ended = ended
+        self._facts = facts
         self._deadline = deadline
         self._sieve = Sieve()
         self._joiner = LineJoiner(Beginnings(trusted=False))
@@ -72,7 +69,7 @@ class JsonFileReading:
                 and self._first_ns is not None
                 and self._first_ns <= self._cursor.stamp_ns
             )
-            self._joiner = LineJoiner(Beginnings(trusted=joined or (self._whole and not self._rotates)))
+            self._joiner = LineJoiner(Beginnings(trusted=joined or (self._whole and not self._facts.rotates)))
             for index, file in enumerate(files):
                 self._read(file, last=index == len(files) - 1)
         self._finish()
@@ -169,11 +166,11 @@ class JsonFileReading:
         self._unpassed = 0
 
     def _finish(self) -> None:
-        if self._ended:
+        if self._facts.ended:
             for line in self._joiner.rest():
                 self._intake.offer(line)
         if self._span is None:
-            begins_ns = self._begins_ns if not self._rotates or self._oldest_ns is None else None
+            begins_ns = self._facts.begins_ns if not self._facts.rotates or self._oldest_ns is None else None
             self._span = first_span(self._oldest_ns, self._whole, self._cursor, self._horizon_ns, begins_ns)
         if self._damaged + self._unpassed:
             self.notes.append(

@@ -1,17 +1,20 @@
 """Reading a log by its tail: asks for the last N records, more until what is needed is covered, once through.
 
 The daemon is slow (19 MB/s) and `since` makes it decode everything it keeps, while a tail is read backwards:
-200 records cost milliseconds whatever the log's size. A damaged file ends an answer early and says nothing,
-so every read is held against the log's newest record, asked for beforehand.
+200 records cost milliseconds whatever the log's size. A damaged file ends an answer early, or leaves records
+out of its middle, and says nothing; so every read is held against the log's newest record, asked for
+beforehand, and against the number of records that were asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from argus_sched.agent.logevents import Coverage, Cursor
 from argus_sched.agent.reach import Span, coverage, first_span, next_span
 from argus_sched.agent.sources.answer import Answer
+from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.pieces import Beginnings, LineJoiner, Piece
 
@@ -24,6 +27,17 @@ RECORDS_PER_SECOND = 50_000
 Open = Callable[[int], Answer]
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """The answer to read: its tail, whether it holds the whole log, and the first piece of the next shorter
+    one, which must stand in it."""
+
+    answer: Answer
+    tail: int
+    whole: bool
+    landmark: Piece | None
+
+
 class TailReading:
     """One read of one container. `run` does it; then coverage, problem and notes tell how it went."""
 
@@ -34,9 +48,7 @@ class TailReading:
         cursor: Cursor | None,
         horizon_ns: int,
         *,
-        begins_ns: int | None,
-        rotates: bool,
-        ended: bool,
+        facts: LogFacts,
         seconds: float,
     ) -> None:
         self.problem = ""
@@ -46,9 +58,7 @@ class TailReading:
         self._intake = intake
         self._cursor = cursor
         self._horizon_ns = horizon_ns
-        self._begins_ns = begins_ns
-        self._rotates = rotates
-        self._ended = ended
+        self._facts = facts
         self._most = max(int(seconds * RECORDS_PER_SECOND), FIRST_TAIL)
         self._span: Span | None = None
         self._last_ns = -1
@@ -57,10 +67,10 @@ class TailReading:
     def run(self) -> None:
         """Read what is new; raises SourceError when the daemon refuses to answer at all."""
         newest_ns = self._newest_ns()
-        answer, tail, whole = self._covering()
-        self._drain_first(answer, tail, whole, newest_ns)
-        if answer.problem or self._last_ns < newest_ns:
-            self._recover(answer, tail, newest_ns)
+        chosen = self._covering()
+        self._read(chosen, newest_ns)
+        if chosen.answer.problem or self._last_ns < newest_ns:
+            self._recover(chosen, newest_ns)
         self._reached_end = not self.problem and self._last_ns >= newest_ns
         self._intake.hand_over()
 
@@ -75,22 +85,21 @@ class TailReading:
         self._close(answer)
         return newest_ns
 
-    def _covering(self) -> tuple[Answer, int, bool]:
-        """The smallest answer that reaches back far enough, its tail, and whether it holds the whole log.
+    def _covering(self) -> _Chosen:
+        """The smallest answer that reaches back far enough.
 
         A longer tail that begins with the same record shows that there is nothing older.
         """
-        previous: Piece | None = None
+        shorter: Piece | None = None
         for tail in self._tails():
             answer = self._open_log(tail)
             first = answer.first()
-            if first is None or first.stamp_ns < self._intake.needed_ns:
-                return answer, tail, first is None
-            if first == previous or tail == self._most:
-                return answer, tail, first == previous
-            previous = first
+            whole = first is None or first == shorter
+            if first is None or whole or first.stamp_ns < self._intake.needed_ns or tail == self._most:
+                return _Chosen(answer, tail, whole, shorter)
+            shorter = first
             self._close(answer)
-        raise AssertionError("the last tail always returns")
+        raise AssertionError("the longest tail is always chosen")
 
     def _tails(self) -> Iterator[int]:
         tail = FIRST_TAIL
@@ -99,64 +108,85 @@ class TailReading:
             tail *= GROWTH
         yield self._most
 
-    def _drain_first(self, answer: Answer, tail: int, whole: bool, newest_ns: int) -> None:
-        first = answer.first()
+    def _read(self, chosen: _Chosen, newest_ns: int) -> None:
+        answer, first = chosen.answer, chosen.answer.first()
         oldest_ns = first.stamp_ns if first else None
         joined = self._cursor is not None and oldest_ns is not None and oldest_ns <= self._cursor.stamp_ns
-        self._drain(answer, trusted=joined or (whole and not self._rotates))
+        passed = self._drain(answer, joined or (chosen.whole and not self._facts.rotates), chosen.landmark)
         complete = not answer.problem and self._last_ns >= newest_ns
-        whole = complete and (whole or answer.count < tail)
-        begins_ns = self._begins_ns if not self._rotates or oldest_ns is None else None
+        whole = complete and (chosen.whole or answer.count < chosen.tail)
+        begins_ns = self._facts.begins_ns if not self._facts.rotates or oldest_ns is None else None
         self._span = first_span(oldest_ns, whole, self._cursor, self._horizon_ns, begins_ns)
-        reaches = whole or oldest_ns is None or oldest_ns <= self._intake.needed_ns
-        if complete and not reaches:
+        if complete and first is not None and (not passed or self._lacks_records(chosen, first)):
+            self.notes.append("log damaged: the daemon leaves records out, so what is covered begins anew")
+            self._span = Span(self._last_ns, gap=True)
+        elif complete and not whole and first is not None and first.stamp_ns > self._intake.needed_ns:
             self.notes.append(
-                f"only the newest {tail} records were read: give it more time (read_timeout),"
+                f"only the newest {chosen.tail} records were read: give it more time (read_timeout),"
                 " or let it read the json-file"
             )
 
-    def _drain(self, answer: Answer, *, trusted: bool) -> None:
+    def _lacks_records(self, chosen: _Chosen, first: Piece) -> bool:
+        """Whether fewer records came than stand in the log from `first` on.
+
+        The daemon counts lines of its file, so the tail of as many as came must begin at the same record,
+        unless more were written meanwhile.
+        """
+        answer = chosen.answer
+        if answer.count == chosen.tail or not answer.counts_records or answer.out_of_time:
+            return False
+        check = self._open_log(answer.count)
+        same = check.first() == first or bool(check.problem)
+        self._close(check)
+        return not same and self._newest_ns() == self._last_ns
+
+    def _drain(self, answer: Answer, trusted: bool, landmark: Piece | None = None) -> bool:
+        """Take the whole answer in; whether it passed the landmark, where there is one."""
         joiner = LineJoiner(Beginnings(trusted))
         offer = self._intake.offer
+        passed = landmark is None
         for piece in answer.pieces():
+            passed = passed or piece == landmark
             if piece.stamp_ns > self._last_ns:
                 self._last_ns = piece.stamp_ns
             for line in joiner.add(piece):
                 offer(line)
-        if self._ended and not answer.problem:
-            # Nobody will finish this line any more.
+        if self._facts.ended and not answer.problem:
             for line in joiner.rest():
                 offer(line)
         self._close(answer)
+        return passed
 
-    def _recover(self, broken: Answer, tail: int, newest_ns: int) -> None:
+    def _recover(self, chosen: _Chosen, newest_ns: int) -> None:
         """The answer ended early: once more, then from beyond the damage, by shorter tails.
 
         A record that is only half written mends itself; zeros that a power loss left do not, and no answer
         passes them, but a tail that begins behind them is whole.
         """
+        broken = chosen.answer
         self.problem = broken.problem or "the log ended before its newest record"
-        for shorter in _shrinking(tail):
+        for tail in _shrinking(chosen.tail):
             if broken.out_of_time:
                 return
             delivered_ns = self._last_ns
             self._intake.begin()
-            broken = self._open_log(shorter)
+            broken = self._open_log(tail)
             first = broken.first()
             joined = first is not None and first.stamp_ns <= delivered_ns
             self._drain(broken, trusted=joined)
             if first is not None and self._last_ns > delivered_ns:
                 self._span = next_span(self._span, delivered_ns, first.stamp_ns)
-            if not broken.problem and self._last_ns >= newest_ns:
-                self._mended(lost=not joined)
-                return
             if self._last_ns >= newest_ns:
-                self.problem = broken.problem
+                self._settle(broken, lost=not joined)
                 return
 
-    def _mended(self, lost: bool) -> None:
+    def _settle(self, answer: Answer, *, lost: bool) -> None:
+        """The log's end was reached after all, or was lost again in the same way."""
+        if answer.problem:
+            self.problem = answer.problem
+            return
         if lost:
-            self.notes.append(f"log damaged: {self.problem}; what stood behind the damage may be lost in part")
+            self.notes.append(f"log damaged: {self.problem}; what is covered begins anew behind the damage")
         self.problem = ""
 
     def _close(self, answer: Answer) -> None:

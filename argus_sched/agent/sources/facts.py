@@ -1,0 +1,15 @@
+"""What is known of a log before it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LogFacts:
+    """When the container was created (None for a bare file), whether old records may have gone, and whether
+    the container has ended, so that nobody will finish a last line."""
+
+    begins_ns: int | None
+    rotates: bool
+    ended: bool
