@@ -56,7 +56,7 @@ def _entry(job: Job) -> str:
 
 
 def differences(scheduler: Scheduler, path: str) -> list[str]:
-    """What the pack at `path` says otherwise than the declared jobs, a sentence each; none when they agree."""
+    """What the pack at `path` says otherwise than the declared jobs, a sentence each; none when equal."""
     pack = load_pack(path, os.environ)
     return [*_lock_differences(scheduler, pack), *_job_differences(scheduler.jobs, pack)]
 

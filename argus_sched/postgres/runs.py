@@ -5,45 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from argus_sched.postgres.link import Connection, Link
+from argus_sched.postgres.link import Link
 from argus_sched.scheduling.auto_disable import failure_streaks
 from argus_sched.scheduling.claims import AutoDisabled, Orphan, Outcome, Result
 from argus_sched.scheduling.job import Fire
 
-# A run that was taken for interrupted and then ended after all (its worker had only been frozen) gets its
-# true outcome: the row is still that worker's, at that attempt.
+# One statement, so one round trip: ends are recorded, failures in a row counted, and jobs that failed too
+# often switched off. A run that was taken for interrupted and then ended after all (its worker had only been
+# frozen) gets its true outcome: the row is still that worker's, at that attempt.
 _FINISH = """
-UPDATE argus_sched.run r
-SET outcome = d.outcome, started_at = d.started_at, finished_at = d.finished_at, error = nullif(d.error, '')
-FROM unnest(
-    %(job_id)s::text[], %(due)s::timestamptz[], %(origin)s::text[], %(attempt)s::int[], %(outcome)s::text[],
-    %(started_at)s::timestamptz[], %(finished_at)s::timestamptz[], %(error)s::text[]
-) AS d (job_id, due, origin, attempt, outcome, started_at, finished_at, error)
-WHERE r.namespace = %(namespace)s AND r.job_id = d.job_id AND r.due = d.due AND r.origin = d.origin
-    AND r.worker = %(worker)s AND r.attempt = d.attempt
-"""
-
-_COUNT = """
-UPDATE argus_sched.job j
-SET consecutive_failures = CASE WHEN c.afresh THEN c.failures ELSE j.consecutive_failures + c.failures END
-FROM unnest(%(job_id)s::text[], %(afresh)s::bool[], %(failures)s::int[]) AS c (job_id, afresh, failures)
-WHERE j.namespace = %(namespace)s AND j.job_id = c.job_id
-    AND (c.failures > 0 OR (c.afresh AND j.consecutive_failures > 0))
-"""
-
-_DISABLE = """
-WITH off AS (
-    UPDATE argus_sched.job j SET enabled = false, auto_disabled = true, disabled_by = 'scheduler',
-        disabled_at = clock_timestamp(), disabled_reason = c.reason
-    FROM unnest(%(job_id)s::text[], %(reason)s::text[], %(most)s::int[]) AS c (job_id, reason, most)
-    WHERE j.namespace = %(namespace)s AND j.job_id = c.job_id
-        AND j.enabled AND j.consecutive_failures >= c.most
-    RETURNING j.job_id, j.consecutive_failures, c.reason
+WITH ended AS (
+    UPDATE argus_sched.run r SET outcome = d.outcome, started_at = d.started_at,
+        finished_at = d.finished_at, error = nullif(d.error, '')
+    FROM unnest(
+        %(job_id)s::text[], %(due)s::timestamptz[], %(origin)s::text[], %(attempt)s::int[],
+        %(outcome)s::text[], %(started_at)s::timestamptz[], %(finished_at)s::timestamptz[], %(error)s::text[]
+    ) AS d (job_id, due, origin, attempt, outcome, started_at, finished_at, error)
+    WHERE r.namespace = %(namespace)s AND r.job_id = d.job_id AND r.due = d.due AND r.origin = d.origin
+        AND r.worker = %(worker)s AND r.attempt = d.attempt
+), streak AS (
+    SELECT j.job_id, c.reason,
+        CASE WHEN c.afresh THEN 0 ELSE j.consecutive_failures END + c.failures AS failures,
+        j.enabled AND c.failures > 0
+            AND CASE WHEN c.afresh THEN 0 ELSE j.consecutive_failures END + c.failures >= c.most AS off
+    FROM unnest(
+        %(streak_of)s::text[], %(afresh)s::bool[], %(failures)s::int[], %(reason)s::text[], %(most)s::int[]
+    ) AS c (job_id, afresh, failures, reason, most)
+    JOIN argus_sched.job j ON j.namespace = %(namespace)s AND j.job_id = c.job_id
+    WHERE c.failures > 0 OR (c.afresh AND j.consecutive_failures > 0)
+    FOR UPDATE OF j
+), counted AS (
+    UPDATE argus_sched.job j SET consecutive_failures = s.failures,
+        enabled = j.enabled AND NOT s.off, auto_disabled = j.auto_disabled OR s.off,
+        disabled_by = CASE WHEN s.off THEN 'scheduler' ELSE j.disabled_by END,
+        disabled_reason = CASE WHEN s.off THEN s.reason ELSE j.disabled_reason END,
+        disabled_at = CASE WHEN s.off THEN clock_timestamp() ELSE j.disabled_at END
+    FROM streak s WHERE j.namespace = %(namespace)s AND j.job_id = s.job_id
+    RETURNING j.job_id, s.failures, s.reason, s.off
 ), told AS (
     INSERT INTO argus_sched.job_switch (namespace, job_id, enabled, who, reason)
-    SELECT %(namespace)s, job_id, false, 'scheduler', reason FROM off
+    SELECT %(namespace)s, job_id, false, 'scheduler', reason FROM counted WHERE off
 )
-SELECT job_id, consecutive_failures, reason FROM off
+SELECT job_id, failures, reason FROM counted WHERE off
 """
 
 _OPEN = """
@@ -100,39 +103,21 @@ class PostgresRuns:
         self._worker = worker
 
     def finish(self, results: Sequence[Result], max_failures: Mapping[str, int]) -> list[AutoDisabled]:
-        """Record ends and count failures in one transaction; the jobs that this switched off."""
+        """Record ends and count failures; the jobs that this switched off."""
+        streaks = failure_streaks(results)
         parameters = self._keys([result.fire for result in results]) | {
             "worker": self._worker,
             "outcome": [str(result.outcome) for result in results],
             "started_at": [result.started_at for result in results],
             "finished_at": [result.finished_at for result in results],
             "error": [result.error for result in results],
-        }
-        with self._link.connection(transaction=True) as connection:
-            connection.execute(_FINISH, parameters)
-            return self._count(connection, results, max_failures)
-
-    def _count(
-        self, connection: Connection, results: Sequence[Result], max_failures: Mapping[str, int]
-    ) -> list[AutoDisabled]:
-        streaks = failure_streaks(results)
-        columns = {
-            "namespace": self._namespace,
-            "job_id": list(streaks),
+            "streak_of": list(streaks),
             "afresh": [afresh for afresh, _, _ in streaks.values()],
             "failures": [failures for _, failures, _ in streaks.values()],
+            "reason": [reason for _, _, reason in streaks.values()],
+            "most": [max_failures[job_id] for job_id in streaks],
         }
-        connection.execute(_COUNT, columns)
-        failing = {job_id: reason for job_id, (_, failures, reason) in streaks.items() if failures}
-        if not failing:
-            return []
-        columns = {
-            "namespace": self._namespace,
-            "job_id": list(failing),
-            "reason": list(failing.values()),
-            "most": [max_failures[job_id] for job_id in failing],
-        }
-        return [AutoDisabled(*row) for row in connection.execute(_DISABLE, columns)]
+        return [AutoDisabled(*row) for row in self._link.rows(_FINISH, parameters)]
 
     def orphans(self, dead_after: timedelta) -> list[Orphan]:
         """Open runs that nobody executes, oldest due first."""

@@ -21,7 +21,7 @@ WHERE locktype = 'advisory' AND granted AND mode = 'ExclusiveLock' AND objsubid 
   AND objid::bigint = %(key)s::bigint & 4294967295
 ORDER BY pid
 """
-_ACTIVITY = "SELECT application_name, client_port, pid FROM pg_stat_activity WHERE pid = ANY(%s)"
+_SEAT = "SELECT pid, application_name, client_port FROM pg_stat_activity WHERE pid = %s"
 _LEDGER = """
 SELECT extract(epoch FROM r.claimed_at)::float8, r.worker::text, r.job_id,
        round(extract(epoch FROM r.due) * 1000)::bigint, r.outcome, r.attempt
@@ -41,6 +41,15 @@ class LedgerRow:
     due_ms: int
     outcome: str
     attempt: int
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One session: its server process, its name, its client's port (-1 or None for a Unix socket)."""
+
+    pid: int
+    name: str
+    client_port: int | None
 
 
 class Witness:
@@ -63,9 +72,10 @@ class Witness:
         rows = self._ask(_HOLDERS, {"key": self._key})
         return None if rows is None else tuple(row[0] for row in rows)
 
-    def names(self, pids: tuple[int, ...]) -> dict[int, str]:
-        """The application name of each session that is still there."""
-        return {row[2]: row[0] for row in self._ask(_ACTIVITY, (list(pids),)) or ()}
+    def seat(self, pid: int) -> Seat | None:
+        """The session of one server process, if it is still there."""
+        rows = self._ask(_SEAT, (pid,))
+        return Seat(*rows[0]) if rows else None
 
     def terminate(self, pid: int) -> bool:
         """pg_terminate_backend; True when the session was there."""

@@ -25,13 +25,18 @@ _log = logging.getLogger("argus_sched.scheduling")
 
 @dataclass(frozen=True)
 class Pace:
-    """How often the keeper does what, in seconds; `dead_after` is two leases."""
+    """How often the keeper does what, in seconds; `dead_after` is two leases.
+
+    An end is recorded at once, since a run whose end is not on record counts as interrupted if its worker
+    dies now. Only after more than `crowd` came at a time the keeper lingers, to gather more into one write.
+    """
 
     dead_after: float
     beat: float
     idle_beat: float = 30.0
     prune: float = 60.0
-    linger: float = 0.02
+    linger: float = 0.01
+    crowd: int = 8
 
     @classmethod
     def of(cls, horizon: float) -> Pace:
@@ -102,6 +107,7 @@ class Keeper:
         self._backoff = Backoff(first=0.1, ceiling=2.0)
         self._lock = threading.Lock()
         self.wake = threading.Event()
+        self.crowded = False
         self.on_beat: Callable[[Beat], None] = lambda _: None
         runs.on_result = self.wake.set
 
@@ -153,6 +159,7 @@ class Keeper:
                 self._runs.keep_results(results)
                 raise
             self._auto_disable.tell(disabled)
+        self.crowded = len(results) > self.pace.crowd
 
     def _sweep(self) -> None:
         dead_after = timedelta(seconds=self.pace.dead_after)
@@ -199,4 +206,5 @@ def run_forever(keeper: Keeper, stop: threading.Event) -> None:
             pause = 1.0
         keeper.wake.wait(pause)
         keeper.wake.clear()
-        stop.wait(keeper.pace.linger)
+        if keeper.crowded:
+            stop.wait(keeper.pace.linger)

@@ -57,7 +57,8 @@ def declare(scheduler: Scheduler, jobs: list[dict[str, Any]], effects: Effects) 
                 time.sleep(slow)
                 effects.write(what="end", job=job_id, due=fire.due.timestamp(), attempt=fire.attempt)
 
-        scheduler.add_job(body, every(seconds=seconds), id=job_id, **options)
+        phase = timedelta(seconds=options.pop("phase", 0))
+        scheduler.add_job(body, every(seconds=seconds, phase=phase), id=job_id, **options)
 
 
 def main() -> None:
