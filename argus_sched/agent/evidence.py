@@ -2,7 +2,8 @@
 
 Every fact is a set of marks of which the newest few are kept, so folding is set union and a cut. Therefore
 any split of a log into batches, passes and containers gives the same evidence, a line that is read twice
-counts once, and the size is bounded whatever the log's length. What the facts mean is decided in grading.
+counts once, and the size is bounded whatever the log's length. (One exception: of two runs of one due time,
+read more than RUNS_KEPT runs apart, the second may not meet the first.) What facts mean is for grading.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Value = TypeVar("Value")
 
 RUNS_KEPT = 16
 MARKS_KEPT = 10
+DOUBLES_KEPT = 4
 STRANGERS_KEPT = 500
 CONTAINERS_KEPT = 200
 LONGEST_DETAIL = 200
@@ -61,12 +63,14 @@ Marks = tuple[Mark, ...]  # newest first
 class Facts:
     """What the lines that carry one name, or one id, say; `first_ns` is the oldest of them ever read.
 
-    `trigger` is the stamp and the text of the newest trigger seen.
+    `trigger` is the stamp and the text of the newest trigger seen. `doubles` holds the due times that were
+    run more than once, newest first, each with its runs; found while both runs are kept, it outlasts them.
     """
 
     marks: Mapping[EventKind, Marks] = field(default_factory=dict)
     first_ns: int | None = None
     trigger: tuple[int, str] = (0, "")
+    doubles: Mapping[str, Marks] = field(default_factory=dict)
 
     def of(self, *kinds: EventKind) -> Marks:
         """The marks of these kinds, newest first."""
@@ -190,10 +194,12 @@ def _add(facts: Facts, container: str, events: Sequence[Event]) -> Facts:
         marks[event.kind].add(_mark(event, container))
     merged = {kind: _newest(kind, {*facts.of(kind), *new}) for kind, new in marks.items()}
     triggers = [(event.stamp_ns, event.trigger) for event in events if event.trigger]
+    runs = {*marks[EventKind.RUNNING], *facts.of(EventKind.RUNNING)}
     return Facts(
         marks={**facts.marks, **merged},
         first_ns=_earliest([facts.first_ns, *(event.stamp_ns for event in events)]),
         trigger=max([facts.trigger, *triggers]),
+        doubles=_doubles(runs, [facts.doubles]) if EventKind.RUNNING in merged else facts.doubles,
     )
 
 
@@ -205,7 +211,23 @@ def _union(found: Sequence[Facts]) -> Facts:
         marks={kind: _newest(kind, {mark for facts in found for mark in facts.of(kind)}) for kind in kinds},
         first_ns=_earliest(facts.first_ns for facts in found),
         trigger=max((facts.trigger for facts in found), default=(0, "")),
+        doubles=_doubles(
+            {mark for facts in found for mark in facts.of(EventKind.RUNNING)},
+            [facts.doubles for facts in found],
+        ),
     )
+
+
+def _doubles(runs: Iterable[Mark], known: Iterable[Mapping[str, Marks]]) -> dict[str, Marks]:
+    """The due times that more than one of `runs`, or of the runs behind `known` ones, name."""
+    by_fire: dict[str, set[Mark]] = defaultdict(set)
+    for run in (*runs, *(run for doubles in known for marks in doubles.values() for run in marks)):
+        by_fire[run.fire].add(run)
+    found = {
+        fire: tuple(sorted(marks, reverse=True)) for fire, marks in by_fire.items() if fire and len(marks) > 1
+    }
+    newest = sorted(found, key=lambda fire: found[fire], reverse=True)[:DOUBLES_KEPT]
+    return {fire: found[fire][:MARKS_KEPT] for fire in newest}
 
 
 def _mark(event: Event, container: str) -> Mark:

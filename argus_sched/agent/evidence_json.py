@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from argus_sched.agent.coverage import Span
-from argus_sched.agent.evidence import Evidence, Facts, Mark, Track
+from argus_sched.agent.evidence import Evidence, Facts, Mark, Marks, Track
 from argus_sched.agent.instants import parse_rfc3339, rfc3339
 from argus_sched.agent.logevents import Cursor, EventKind
 
@@ -50,14 +50,28 @@ def from_json(text: str) -> Evidence:
 
 
 def _facts_out(facts: Facts) -> list[Any]:
-    marks = {kind.value: [list(mark) for mark in found] for kind, found in facts.marks.items()}
-    return [facts.first_ns, list(facts.trigger), marks]
+    marks = {kind.value: _columns(found) for kind, found in facts.marks.items()}
+    doubles = {fire: _columns(found) for fire, found in facts.doubles.items()}
+    return [facts.first_ns, list(facts.trigger), marks, doubles]
 
 
 def _facts_in(value: list[Any]) -> Facts:
-    first_ns, (stamp_ns, trigger), marks = value
-    found = {EventKind(kind): tuple(Mark(*mark) for mark in kept) for kind, kept in marks.items()}
-    return Facts(found, first_ns, (stamp_ns, trigger))
+    first_ns, (stamp_ns, trigger), marks, doubles = value
+    return Facts(
+        marks={EventKind(kind): _marks(columns) for kind, columns in marks.items()},
+        first_ns=first_ns,
+        trigger=(stamp_ns, trigger),
+        doubles={fire: _marks(columns) for fire, columns in doubles.items()},
+    )
+
+
+def _columns(marks: Marks) -> list[list[Any]]:
+    # A list for each field reads back twice as fast as a list for each mark.
+    return [list(column) for column in zip(*marks, strict=True)]
+
+
+def _marks(columns: list[list[Any]]) -> Marks:
+    return tuple(map(Mark._make, zip(*columns, strict=True)))
 
 
 def _track_out(track: Track) -> list[Any]:

@@ -34,7 +34,7 @@ from argus_sched.agent.durations import format_duration
 from argus_sched.agent.evidence import Evidence
 from argus_sched.agent.instants import clock_text, rfc3339
 from argus_sched.agent.job_case import JobCase, Sight
-from argus_sched.agent.job_findings import DELETIONS, Finding, double_fires, failures, findings, running_since
+from argus_sched.agent.job_findings import DELETIONS, Finding, failures, findings, running_since
 from argus_sched.agent.logevents import EventKind
 from argus_sched.agent.packs import JobsCheck, JobSpec
 from argus_sched.agent.stamps import instant
@@ -149,5 +149,5 @@ def _details(case: JobCase) -> dict[str, Any]:
         "covered_from": rfc3339(instant(max(spans))) if spans else None,
         "running_since": rfc3339(since) if since else None,
         "failures": len(failures(case)),
-        "double_fires": list(double_fires(case)),
+        "double_fires": list(case.facts.doubles),
     }

@@ -5,7 +5,6 @@ A rule yields a finding or nothing, and knows nothing of the other rules.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -110,7 +109,7 @@ def _overrunning(case: JobCase) -> Iterator[Finding]:
 
 def _doubled(case: JobCase) -> Iterator[Finding]:
     told_since = case.now - max(case.spec.limit, DOUBLE_TOLD)
-    for fire, runs in double_fires(case).items():
+    for fire, runs in case.facts.doubles.items():
         if instant(runs[0].stamp_ns) >= told_since:
             places = ", ".join(sorted({run.container for run in runs}))
             yield Finding(Status.WARN, Phase.DOUBLE_FIRE, f"due {fire} ran {len(runs)} times", f"in {places}")
@@ -154,15 +153,6 @@ def failures(case: JobCase) -> list[Mark]:
     """The failures since the last success, newest first."""
     good_ns = max((mark.stamp_ns for mark in case.facts.of(EventKind.SUCCEEDED)), default=0)
     return [mark for mark in case.facts.of(*_FAILURES) if mark.stamp_ns > good_ns]
-
-
-def double_fires(case: JobCase) -> dict[str, list[Mark]]:
-    """The due times that were run more than once, newest first, each with its runs."""
-    runs: dict[str, list[Mark]] = defaultdict(list)
-    for mark in case.facts.of(EventKind.RUNNING):
-        if mark.fire:
-            runs[mark.fire].append(mark)
-    return {fire: marks for fire, marks in runs.items() if len(marks) > 1}
 
 
 def running_since(case: JobCase) -> datetime | None:

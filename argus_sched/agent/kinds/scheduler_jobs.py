@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from argus_sched.agent.check import Node, Result
@@ -131,7 +131,9 @@ class _Read:
             return self._before
         # Lines from the future are set aside, not forgotten: with the old cursor the next pass meets them.
         cursor = None if self.future_ns else reading.cursor
-        return cover(self._evidence, self.container, reading.coverage, cursor)
+        latest_ns = nanoseconds(self._clock.now())
+        coverage = replace(reading.coverage, to_ns=min(reading.coverage.to_ns, latest_ns))
+        return cover(self._evidence, self.container, coverage, cursor)
 
     def _fold(self, events: Iterator[Event]) -> None:
         latest_ns = nanoseconds(self._clock.now() + CLOCK_TOLERANCE)
