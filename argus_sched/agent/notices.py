@@ -122,8 +122,9 @@ def decide(
     decisions = []
     missing = dict(standings)
     for seen in observations:
-        missing.pop(seen.subject, None)
-        before = standings.get(seen.subject) or Standing(seen.subject)
+        before = missing.pop(seen.subject, None) or Standing(seen.subject)
+        if before.is_blank and seen.status is Status.OK:
+            continue
         judged, cause = judge(before, seen, at, policy, quiet=quiet)
         still = quiet or cause is Cause.BLIND
         decisions.append(_decision(before, judged, cause, at, policy, muted(seen.subject), still=still))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +12,10 @@ from argus_sched.agent.status import Phase, Status
 
 # A check's own wish: the message waits until the target was wrong for this long (the lock's `takeover`).
 HOLD_KEY = "hold_message_seconds"
+MOST_NAMES = 5
+
+# Each failed subject, and the failed one it hides behind, None for one that speaks for itself.
+Failures = dict[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,35 @@ class Observation:
 
 def observe(report: PassReport) -> tuple[Observation, ...]:
     """The observations of a pass: nodes first, then targets; each subject once."""
-    failed = {_node_subject(node) for node in report.nodes if not node.up}
-    hidden = Counter(_hiding_node(result, failed) for result in report.results)
-    nodes = [_of_node(node, failed, hidden[_node_subject(node)]) for node in report.nodes]
-    targets = [_of_result(result, failed, report.at) for result in report.results]
+    failures = _failures(report.nodes)
+    hidden = Counter(_root(failures, _hiding_node(result, failures)) for result in report.results)
+    nodes = [_of_node(node, failures, hidden[_node_subject(node)]) for node in report.nodes]
+    targets = [_of_result(result, failures, report.at) for result in report.results]
     return _each_once([*nodes, *targets])
+
+
+def _failures(nodes: Iterable[Node]) -> Failures:
+    """Each failed subject, and the one it hides behind.
+
+    That is its failed parent; else the first of its kind with the very same problem, since a daemon that is
+    gone fails for every container that is asked for.
+    """
+    failed = {_node_subject(node): node for node in nodes if not node.up}
+    first: dict[tuple[str, str], str] = {}
+    behind: Failures = {}
+    for subject, node in sorted(failed.items()):
+        behind[subject] = _failed_name(node.app, node.parent, failed)
+        if behind[subject] is None:
+            head = first.setdefault((node.source.partition(":")[0], node.problem), subject)
+            behind[subject] = None if head == subject else head
+    return behind
+
+
+def _root(failures: Failures, subject: str | None) -> str | None:
+    """The failed subject that speaks for `subject`."""
+    while subject is not None and (behind := failures[subject]) is not None:
+        subject = behind
+    return subject
 
 
 def _each_once(observations: Iterable[Observation]) -> tuple[Observation, ...]:
@@ -61,28 +89,32 @@ def _subject(app: str, source: str) -> str:
     return f"{app}/{source}" if app else source
 
 
-def _of_node(node: Node, failed: set[str], hidden: int) -> Observation:
+def _of_node(node: Node, failures: Failures, hidden: int) -> Observation:
     subject = _node_subject(node)
     if node.up:
         return Observation(subject, Status.OK, Phase.FRESH, "can be read again")
-    problem = node.problem or "cannot be read"
-    summary = f"{problem}; hides {hidden} check{'s' * (hidden != 1)}" if hidden else problem
-    parent = _first_failed(node.app, node.parent, failed)
-    return Observation(subject, Status.UNKNOWN, Phase.BLIND, summary, blind_by=parent)
+    said = [node.problem or "cannot be read"]
+    followers = [name for name, behind in failures.items() if behind == subject]
+    if followers:
+        more = f" and {len(followers) - MOST_NAMES} more" if len(followers) > MOST_NAMES else ""
+        said.append(f"with it {', '.join(followers[:MOST_NAMES])}{more}")
+    if hidden:
+        said.append(f"hides {hidden} check{'s' * (hidden != 1)}")
+    return Observation(subject, Status.UNKNOWN, Phase.BLIND, "; ".join(said), blind_by=failures[subject])
 
 
-def _hiding_node(result: Result, failed: set[str]) -> str | None:
-    return _first_failed(result.app, result.blind_by, failed)
+def _hiding_node(result: Result, failures: Failures) -> str | None:
+    return _failed_name(result.app, result.blind_by, failures)
 
 
-def _first_failed(app: str, source: str | None, failed: set[str]) -> str | None:
+def _failed_name(app: str, source: str | None, failed: Container[str]) -> str | None:
     """The failed subject that `source` means to `app`: its own node, else a shared one."""
     if source is None:
         return None
     return next((name for name in (_subject(app, source), source) if name in failed), None)
 
 
-def _of_result(result: Result, failed: set[str], at: datetime) -> Observation:
+def _of_result(result: Result, failures: Failures, at: datetime) -> Observation:
     return Observation(
         result.target,
         result.status,
@@ -92,7 +124,7 @@ def _of_result(result: Result, failed: set[str], at: datetime) -> Observation:
         result.name,
         _since(result, at),
         _hold(result),
-        _hiding_node(result, failed),
+        _hiding_node(result, failures),
     )
 
 

@@ -56,7 +56,10 @@ class RedactingFilter(logging.Filter):
         self._secret = secret
 
     def filter(self, record: logging.LogRecord) -> bool:
-        message = record.getMessage()
+        try:
+            message = record.getMessage()
+        except Exception:
+            return True  # arguments that do not fit; the handler says so
         hidden = self._secret.redact(message)
         if hidden != message:
             record.msg, record.args = hidden, None

@@ -50,7 +50,28 @@ def test_a_failed_host_is_one_subject_and_hides_everything_below() -> None:
     assert [name for name, one in seen.items() if one.blind_by is None] == ["labs/host:one"]
     assert seen["labs/docker:web"].blind_by == "labs/host:one"
     assert all(seen[f"labs/{n}"].blind_by == "labs/docker:web" for n in range(40))
-    assert seen["labs/docker:web"].summary == "cannot be asked; hides 40 checks"
+    assert seen["labs/host:one"].summary == "no route to host; with it labs/docker:web; hides 40 checks"
+    assert seen["labs/docker:web"].summary == "cannot be asked"
+
+
+def test_a_daemon_that_is_gone_for_every_pack_is_one_subject() -> None:
+    """Each pack asks it for a container of its own and gets the same answer."""
+    apps = ("labs", "shop", "crm")
+    nodes = [Node(app, f"docker:{app}", None, up=False, problem="no daemon") for app in apps]
+    other = Node("labs", "database:labs", None, up=False, problem="no daemon")
+    jobs = [
+        Result(
+            app, "scheduler_jobs", f"{app}/job", Status.UNKNOWN, Phase.BLIND, "-", blind_by=f"docker:{app}"
+        )
+        for app in apps
+    ]
+    seen = by_subject(observe(report(*jobs, nodes=(*nodes, other))))
+    speaking = {name for name, one in seen.items() if one.blind_by is None}
+    assert speaking == {"crm/docker:crm", "labs/database:labs"}
+    assert (
+        seen["crm/docker:crm"].summary
+        == "no daemon; with it labs/docker:labs, shop/docker:shop; hides 3 checks"
+    )
 
 
 def test_a_node_of_no_single_application_is_one_subject_for_all() -> None:
