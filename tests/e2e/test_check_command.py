@@ -24,6 +24,7 @@ from argus_sched.agent.instants import rfc3339
 from argus_sched.agent.stamps import format_stamp, nanoseconds
 from argus_sched.agent.store.sqlite import Store
 from argus_sched.postgres.embedded import free_port
+from tests.fakes.bot_api import TOKEN, BotApi
 
 KEY = 911_000_001
 MINUTE = timedelta(minutes=1)
@@ -380,6 +381,46 @@ def test_a_heartbeat_that_fails_is_a_warning_and_no_verdict(site: Site) -> None:
     code, _, err = site.check()
     assert code == 0
     assert "heartbeat" in err
+
+
+INTAKE = "Service Desk inbound email intake (IMAP → tickets)"
+
+
+@pytest.fixture
+def chat(site: Site) -> Iterator[BotApi]:
+    """A Bot API that the site tells; one job of the site has been silent for too long."""
+    site.environ["BOT_TOKEN"] = TOKEN
+    site.log.unlink()
+    for name, minutes in (("a stranger", 40), (INTAKE, 20), ("Send booking reminder SMS", 10)):
+        site.say(name, datetime.now(UTC) - minutes * MINUTE)
+    with BotApi() as api:
+        site.configure(f"telegram: {{token_env: BOT_TOKEN, chat_id: -100777, api_url: {api.url}}}\n")
+        yield api
+
+
+def test_a_dead_job_is_told_once_and_its_recovery_once(site: Site, chat: BotApi) -> None:
+    assert site.check("--no-notify")[0] == 2
+    assert site.check("--now", later(minutes=1))[0] == 2
+    assert chat.delivered == []
+    for expected in (1, 1):
+        assert site.check()[0] == 2
+        assert len(chat.delivered) == expected
+    assert INTAKE in chat.delivered[0].text
+    site.say(INTAKE, datetime.now(UTC))
+    for expected in (2, 2):
+        code, out, err = site.check()
+        assert (code, err) == (0, ""), out
+        assert len(chat.delivered) == expected
+
+
+def test_a_state_that_cannot_be_written_is_told_and_still_only_once(site: Site, chat: BotApi) -> None:
+    (site.folder / "state").write_text("a file where a folder should be")
+    site.environ["XDG_RUNTIME_DIR"] = str(site.folder)
+    for _ in range(2):
+        code, out, _ = site.check()
+        assert (code, "state not saved" in out) == (2, True)
+    assert len(chat.delivered) == 1
+    assert INTAKE in chat.delivered[0].text
 
 
 @pytest.mark.parametrize(
