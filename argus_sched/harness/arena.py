@@ -17,6 +17,7 @@ from argus_sched.harness.profiles import profile
 from argus_sched.harness.proxy import Proxy
 from argus_sched.harness.sampler import Sampler
 from argus_sched.harness.settings import RunSettings, WorkerSettings, plans
+from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres
 from argus_sched.postgres.witness import Witness, through
 
@@ -31,6 +32,7 @@ def set_up(settings: RunSettings, folder: Path) -> Iterator[Ground]:
     with ExitStack() as stack:
         server = None if settings.dsn else stack.enter_context(EmbeddedPostgres())
         dsn = settings.dsn or (server.create_database(DATABASE) if server else "")
+        schema.migrate(dsn)
         run_id = uuid.uuid4().hex[:8]
         key = LEADER.number if server else derived_key("harness", run_id)
         witness = Witness(dsn, key)
@@ -68,6 +70,12 @@ def check(settings: RunSettings) -> None:
         )
     if "pooler" in settings.faults and not side_servers.has_pooler():
         raise SettingsError("the fault `pooler` needs pgbouncer: install it, or leave the fault out")
+
+
+def possible_faults(dsn: str | None) -> tuple[str, ...]:
+    """Every fault that can be done here: to a database of ours (None) or to one that was named."""
+    names = [name for name in scenario.FAULTS if dsn is None or name not in scenario.NEED_SERVER]
+    return tuple(name for name in names if name != "pooler" or side_servers.has_pooler())
 
 
 def sizes(settings: RunSettings) -> list[tuple[str, int]]:

@@ -32,7 +32,6 @@ from argus_sched.harness.history import (
     Service,
     Started,
     read_lines,
-    to_line,
 )
 from argus_sched.harness.settings import WorkerSettings
 
@@ -366,9 +365,3 @@ def _settled(events: Sequence[Event]) -> Iterator[Event]:
             yield replace(event, at=max(event.at, last.get(event.worker, 0.0)))
         else:
             yield event
-
-
-def write_history(history: History, path: Path) -> None:
-    """Keep a history as JSON lines."""
-    with path.open("w") as file:
-        file.writelines(to_line(event) for event in history.events)

@@ -20,6 +20,7 @@ class Profile:
     """
 
     name: str
+    meaning: str
     lease: float | None
     tick: float
     probe: float
@@ -64,9 +65,30 @@ class Profile:
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("default", lease=3.0, tick=0.5, probe=1.0, deferral=0.5),
-        Profile("fast", lease=1.0, tick=0.25, probe=0.5, deferral=0.25),
-        Profile("recipe", lease=None, tick=15.0, probe=60.0, deferral=15.0),
+        Profile(
+            "default",
+            "lease 3 s, tick 0.5 s: a frozen leader is replaced within 3 s",
+            lease=3.0,
+            tick=0.5,
+            probe=1.0,
+            deferral=0.5,
+        ),
+        Profile(
+            "fast",
+            "lease 1 s, tick 0.25 s: a frozen leader is replaced within 1 s",
+            lease=1.0,
+            tick=0.25,
+            probe=0.5,
+            deferral=0.25,
+        ),
+        Profile(
+            "recipe",
+            "no lease, tick 15 s, probe 60 s: the specification's figures",
+            lease=None,
+            tick=15.0,
+            probe=60.0,
+            deferral=15.0,
+        ),
     )
 }
 

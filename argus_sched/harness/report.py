@@ -48,7 +48,7 @@ def page(record: Record) -> str:
     body = [
         _header(record, word),
         _tiles(verdict),
-        _section("What happened", timeline.svg(record.history, record.span) + timeline.legend()),
+        _section("What happened", timeline.svg(record.history, record.span, jittered) + timeline.legend()),
         _section("What each fault cost", _figures(record)),
         _violations(verdict.violations),
         _section("Every fault, in order", _steps(measured, record.span[0] / 1000.0)),

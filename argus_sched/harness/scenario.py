@@ -22,7 +22,7 @@ FAULTS = {
     "rolling": "every worker is stopped and started again, one after the other",
     "clock": "the leader's wall clock steps back or ahead",
     "fork": "the leader forks a child that keeps the socket, and is killed",
-    "pooler": "the leader and a standby reach Postgres through a pooler that gives both one session",
+    "pooler": "every worker reaches Postgres through a pooler that gives all of them one session",
     "standby": "the leader is sent to a hot standby, where the same key is free",
 }
 NEED_LINES = ("partition", "slow", "pooler", "standby")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
@@ -63,8 +63,8 @@ class Scale:
         return round(GUTTER + (inside - self.start) * self.per_second, 1)
 
 
-def svg(history: History, span: tuple[int, int]) -> str:
-    """The picture as one SVG element in a box that scrolls sideways."""
+def svg(history: History, span: tuple[int, int], late_by_rule: Container[str] = ()) -> str:
+    """The picture as one SVG element in a box that scrolls sideways; `late_by_rule` are jobs with a jitter."""
     scale = Scale(span[0] / 1000.0 - MARGIN, span[1] / 1000.0 + MARGIN)
     rows = lanes(history, scale.end)
     labels, marks = _fault_labels(history.of_kind(Fault), scale)
@@ -78,7 +78,7 @@ def svg(history: History, span: tuple[int, int]) -> str:
         _fault_marks(marks, scale, top, chart + CHART),
         _strip(history, scale, strip),
         *(_lane(lane, history, scale, first + index * LANE) for index, lane in enumerate(rows)),
-        _lateness(history, scale, chart),
+        _lateness(history, late_by_rule, scale, chart),
     ]
     size = f'width="{scale.width:g}" height="{height:g}" viewBox="0 0 {scale.width:g} {height:g}"'
     name = 'id="timeline" role="img" aria-label="timeline of the run"'
@@ -205,14 +205,16 @@ def _fault_mark(fault: Fault, y: float, scale: Scale, top: float, bottom: float)
     x = scale.x(fault.at)
     area = _box("while", scale, fault.at, fault.until, top, bottom - top, f"{fault.name} {fault.detail}")
     mark = f'<line x1="{x:g}" x2="{x:g}" y1="{y - 10:g}" y2="{bottom:g}"/>'
-    return f'<g class="fault" data-fault="{escape(fault.name)}">{area}{mark}{_text(x + 4, y, fault.name)}</g>'
+    outside = x + 8.0 * len(fault.name) > scale.width
+    label = _text(x - 4, y, fault.name, 'text-anchor="end"') if outside else _text(x + 4, y, fault.name)
+    return f'<g class="fault" data-fault="{escape(fault.name)}">{area}{mark}{label}</g>'
 
 
-def _lateness(history: History, scale: Scale, top: float) -> str:
+def _lateness(history: History, late_by_rule: Container[str], scale: Scale, top: float) -> str:
     """The lateness of every fire on a logarithmic scale; of the fires on one pixel, the latest."""
     worst: dict[int, float] = {}
     for run in history.of_kind(Started):
-        if scale.start <= run.at <= scale.end:
+        if scale.start <= run.at <= scale.end and run.job not in late_by_rule:
             x = int(scale.x(run.at))
             worst[x] = max(worst.get(x, 0.0), run.at * 1000.0 - run.due_ms)
     dots = "".join(_dot(x, late, top) for x, late in sorted(worst.items()))

@@ -26,14 +26,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from argus_sched import due_times
+from argus_sched import Fire, Scheduler, Timing, cron, due_times, every
 from argus_sched.clock import SystemClock
 from argus_sched.harness.expected import Plan
 from argus_sched.harness.history import Belief, Born, Event, Finished, Service, Started, to_line
 from argus_sched.harness.settings import WorkerSettings
-from argus_sched.scheduling.job import Fire
-from argus_sched.scheduling.leadership import Timing
-from argus_sched.scheduling.scheduler import Scheduler
 
 PR_SET_PDEATHSIG = 1
 SAMPLE = 0.05
@@ -212,8 +209,8 @@ class HarnessWorker:
 def trigger_of(plan: Plan) -> due_times.Trigger:
     """The scheduler's trigger for a plan."""
     if plan.minutes:
-        return due_times.cron(f"*/{plan.minutes} * * * *", plan.zone)
-    return due_times.every(seconds=plan.every_ms / 1000, phase=timedelta(milliseconds=plan.phase_ms))
+        return cron(f"*/{plan.minutes} * * * *", plan.zone)
+    return every(seconds=plan.every_ms / 1000, phase=timedelta(milliseconds=plan.phase_ms))
 
 
 def options_of(plan: Plan) -> dict[str, Any]:
