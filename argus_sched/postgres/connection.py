@@ -189,7 +189,8 @@ class Session:
                 rows += _rows(result)
             ready = self._wait(deadline, wake, events)
             if ready is _Ready.LATE:
-                raise NoAnswerError(f"{self.address} did not answer in time")
+                self._end = NoAnswerError(f"{self.address} did not answer in time")
+                raise self._end
             if ready is _Ready.WOKEN:
                 self._cancel()
                 deadline, wake = time.monotonic() + _CANCEL_TIMEOUT, None

@@ -105,10 +105,10 @@ class PostgresLeaderLock:
         return self._server
 
     def prepare(self) -> None:
-        """Set the session up, refuse one that is unfit, listen for news, and take this worker's own lock."""
+        """Refuse an unfit session, set it up, listen for news, and take this worker's own lock."""
         settings = preflight.session_settings(self._timing, self._session.server_version)
-        preflight.configure(self._session, settings, self._token)
-        preflight.refuse_unfit(self._session, settings, self._token, direct=self._direct)
+        preflight.refuse_unfit(self._session, direct=self._direct)
+        preflight.configure(self._session, settings, self._token, direct=self._direct)
         preflight.check_namespace(self._session, self._worker.namespace, self._key)
         self._server = preflight.server_of(self._session)
         self._session.ask(f'LISTEN "{self._channel}"', timeout=PATIENCE)

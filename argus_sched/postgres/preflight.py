@@ -16,7 +16,7 @@ from argus_sched.scheduling.leadership import Server, Timing
 logger = logging.getLogger("argus_sched.scheduling")
 
 PATIENCE = 2.0  # seconds for the answers that no lease depends on
-OLDEST_SERVER = 120_000
+OLDEST_SERVER = 12
 LEASE_SINCE = 140_000
 MARK = "argus_sched.session"
 # Longer than the heir's wait: a shorter one would cancel each wait and log an error.
@@ -52,36 +52,35 @@ def session_settings(timing: Timing, server_version: int) -> dict[str, int]:
     }
 
 
-def configure(session: Session, settings: Mapping[str, int], token: str) -> None:
-    """Set the session up and mark it with `token`; raises LeadershipRefused for a server that is too old."""
-    if session.server_version < OLDEST_SERVER:
-        raise LeadershipRefused(
-            f"{session.address} runs PostgreSQL {session.server_version // 10_000}: "
-            "12 is the oldest that is supported"
-        )
-    wanted = {MARK: token, **settings}
-    calls = ", ".join(f"set_config(${2 * n + 1}, ${2 * n + 2}, false)" for n in range(len(wanted)))
-    values = [value for pair in wanted.items() for value in pair]
-    session.ask(f"SELECT {calls}", *values, timeout=PATIENCE)
+def refuse_unfit(session: Session, *, direct: bool) -> None:
+    """Raise LeadershipRefused for a pooler (if `direct`), a replica, or a server that is too old.
 
-
-def refuse_unfit(session: Session, settings: Mapping[str, int], token: str, *, direct: bool) -> None:
-    """Raise LeadershipRefused for a pooler (if `direct`), a replica, or settings that did not hold."""
-    names = list(settings)
-    texts = ", ".join(f"current_setting('{name}', true)" for name in names)
-    ((pid, in_recovery, own, *found),) = session.ask(
-        f"SELECT pg_backend_pid(), pg_is_in_recovery(), current_setting('{MARK}', true), {texts}",
-        timeout=PATIENCE,
-    )
-    if direct and (pid != str(session.announced_pid) or own != token):
-        raise LeadershipRefused(pooled(session.address))
+    Asked before anything is set: on a pooled server process a setting would stay behind for its next user.
+    """
+    address, major = session.address, session.server_version // 10_000
+    ((pid, in_recovery),) = session.ask("SELECT pg_backend_pid(), pg_is_in_recovery()", timeout=PATIENCE)
+    if direct and pid != str(session.announced_pid):
+        raise LeadershipRefused(pooled(address))
     if in_recovery == "t":
         raise LeadershipRefused(
-            f"{session.address} is a replica: a lock taken there does not exclude the primary's; "
+            f"{address} is a replica: a lock taken there does not exclude the primary's; "
             "point the DSN at the primary"
         )
-    for name, text in zip(names, found, strict=True):
-        _refuse_override(session.address, name, settings[name], text or "")
+    if major < OLDEST_SERVER:
+        raise LeadershipRefused(f"{address} runs PostgreSQL {major}: {OLDEST_SERVER} is the oldest supported")
+
+
+def configure(session: Session, settings: Mapping[str, int], token: str, *, direct: bool) -> None:
+    """Set the session up, mark it with `token`, and refuse by LeadershipRefused what does not read back."""
+    wanted = {MARK: token, **settings}
+    calls = ", ".join(f"set_config(${2 * n + 1}, ${2 * n + 2}, false)" for n in range(len(wanted)))
+    session.ask(f"SELECT {calls}", *[part for pair in wanted.items() for part in pair], timeout=PATIENCE)
+    reads = ", ".join(f"current_setting('{name}', true)" for name in wanted)
+    ((mark, *found),) = session.ask(f"SELECT {reads}", timeout=PATIENCE)
+    if direct and mark != token:
+        raise LeadershipRefused(pooled(session.address))
+    for (name, value), text in zip(settings.items(), found, strict=True):
+        _refuse_override(session.address, name, value, text or "")
 
 
 def pooled(address: str) -> str:
@@ -143,7 +142,7 @@ def _refuse_override(address: str, name: str, wanted: int, text: str) -> None:
         if text not in ("0", str(wanted)):
             logger.warning("%s reads %s on %s where %d was set", name, text, address, wanted)
         return
-    if _duration_in_milliseconds(text) != wanted:
+    if duration_in_milliseconds(text) != wanted:
         raise LeadershipRefused(
             f"{name} reads {text or 'nothing'} on {address} where {wanted} ms was set: something between us "
             "and the server overrides it, so a silent leader would not be ended in time"
@@ -153,7 +152,8 @@ def _refuse_override(address: str, name: str, wanted: int, text: str) -> None:
 _UNITS = {"": 1, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-def _duration_in_milliseconds(text: str) -> int | None:
+def duration_in_milliseconds(text: str) -> int | None:
+    """A setting such as `3s` or `10min` in milliseconds; None for what is no duration."""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = _UNITS.get(text[len(number) :])
     return int(number) * unit if unit and number.isdigit() else None

@@ -1,4 +1,8 @@
-"""What is said of the election: the log lines that operators grep, and the structured events beside them."""
+"""What is said of the election: the log lines that operators grep, and the structured events beside them.
+
+Events: standby, heir, elected, demoted, reconnecting, refused, recovered, polling (the heir cannot queue),
+gap (the process did not run for a while), lease_unavailable, stopped.
+"""
 
 from __future__ import annotations
 

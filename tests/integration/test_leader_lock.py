@@ -17,6 +17,7 @@ import pytest
 
 from argus_sched.advisory_keys import LEADER, heir_key, worker_key
 from argus_sched.errors import LeadershipRefused, SchemaError, SettingsError
+from argus_sched.postgres.connection import Row, Session
 from argus_sched.postgres.embedded import EmbeddedPostgres, find_binaries, free_port
 from argus_sched.postgres.leader_lock import PostgresLeaderLock, open_leader_lock
 from argus_sched.scheduling.elector import Elector
@@ -374,9 +375,17 @@ def test_a_read_only_database_is_refused(labs: str) -> None:
 
 
 def test_settings_that_do_not_hold_are_refused(labs: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("argus_sched.postgres.preflight.configure", lambda *_: None)
-    with pytest.raises(LeadershipRefused, match=r"idle_session_timeout reads 0 .* where 3000 ms was set"):
-        open_leader_lock(labs, KEY, Timing(), Worker("labs"), direct=False)
+    ask = Session.ask
+
+    def overridden(session: Session, statement: str, *values: object, timeout: float) -> list[Row]:
+        rows = ask(session, statement, *values, timeout=timeout)
+        if "set_config" in statement:
+            ask(session, "SET idle_session_timeout = '10min'", timeout=timeout)
+        return rows
+
+    monkeypatch.setattr(Session, "ask", overridden)
+    with pytest.raises(LeadershipRefused, match=r"idle_session_timeout reads 10min .* where 3000 ms was set"):
+        open_leader_lock(labs, KEY, Timing(), Worker("labs"))
 
 
 @pytest.mark.parametrize("form", ["url", "socket"])
@@ -452,6 +461,9 @@ def test_pgbouncer_is_refused_by_name(labs: str, postgres: EmbeddedPostgres, mod
         pooled = labs.replace(f":{postgres.port}/", f":{port}/")
         with pytest.raises(LeadershipRefused, match=r"pooler such as pgbouncer.* leads to the server itself"):
             open_leader_lock(pooled, KEY, Timing(), Worker("labs"))
+        with psycopg.connect(pooled, autocommit=True) as next_user:
+            assert next_user.execute("SHOW statement_timeout").fetchone() == ("0",)
+            assert next_user.execute("SHOW idle_session_timeout").fetchone() == ("0",)
 
 
 @pytest.mark.pgbouncer
