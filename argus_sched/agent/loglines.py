@@ -56,14 +56,13 @@ class Sieve:
 
     def keeps(self, stream: str, text: bytes) -> bool:
         """Whether the parser must see this record."""
-        if may_speak(text):
-            unfinished = (b'ob "' in text or b'ob \\"' in text) and b"(trigger: " not in text
-            self._following[stream] = MOST_PIECES if unfinished else 0
-            return True
         left = self._following.get(stream, 0)
-        if left:
+        speaks = may_speak(text)
+        if speaks and (b'ob "' in text or b'ob \\"' in text) and b"(trigger: " not in text:
+            self._following[stream] = MOST_PIECES
+        elif left:
             self._following[stream] = left - 1
-        return left > 0
+        return speaks or left > 0
 
 
 class LineParser:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from argus_sched.agent import stamps
@@ -198,7 +199,7 @@ def _seconds(text: str) -> float | None:
     if match is None:
         return None
     days, hours, minutes, seconds, fraction = (int(group or 0) for group in match.groups())
-    return days * 86400 + hours * 3600 + minutes * 60 + seconds + fraction / 1_000_000
+    return timedelta(days, seconds, fraction, minutes=minutes, hours=hours).total_seconds()
 
 
 _OUTCOMES = (

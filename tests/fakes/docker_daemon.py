@@ -78,6 +78,14 @@ class Damage:
 
 
 @dataclass(frozen=True)
+class LeaveOut:
+    """An answer that begins before this stretch of stored records lacks it, without a word."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
 class Refuse:
     """Answer a request for the log with an HTTP error."""
 
@@ -85,7 +93,7 @@ class Refuse:
     message: str = "something went wrong"
 
 
-Fault = Hang | Trickle | DaemonError | CutOff | Damage | Refuse
+Fault = Hang | Trickle | DaemonError | CutOff | Damage | LeaveOut | Refuse
 UNREADABLE = Refuse(500, "configured logging driver does not support reading")
 
 
@@ -250,14 +258,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         stored = list(container.stored)
         first = max(len(stored) - int(query["tail"]), 0) if query.get("tail", "all") != "all" else 0
-        for fault in container.faults:
-            if isinstance(fault, Damage) and first < fault.at:
-                stored = stored[: fault.at]
+        stored = _damaged(stored, first, container.faults)
         self.send_response(200)
         self.send_header("Content-Type", "application/vnd.docker.raw-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        self._send_records(container, stored[first:])
+        self._send_records(container, stored)
 
     def _send_records(self, container: FakeContainer, records: list[Stored]) -> None:
         fault = _next_fault(container)
@@ -313,10 +319,21 @@ def _wire(records: list[Stored], tty: bool) -> Iterator[bytes]:
         yield payload if tty else frame(record.stream, payload)
 
 
+def _damaged(stored: list[Stored], first: int, faults: list[Fault]) -> list[Stored]:
+    """The records from `first` on, less what a damaged file hides."""
+    kept = range(first, len(stored))
+    for fault in faults:
+        if isinstance(fault, Damage) and first < fault.at:
+            kept = range(first, fault.at)
+        if isinstance(fault, LeaveOut) and first < fault.start:
+            return stored[first : fault.start] + stored[fault.stop :]
+    return [stored[index] for index in kept]
+
+
 def _next_fault(container: FakeContainer) -> Fault | None:
     """The fault of this answer; one that counts its times is used up."""
     for index, fault in enumerate(container.faults):
-        if isinstance(fault, Damage | Refuse):
+        if isinstance(fault, Damage | LeaveOut | Refuse):
             continue
         if isinstance(fault, DaemonError | CutOff):
             left = fault.times - 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from argus_sched.agent.dockertext import split_lines
-from argus_sched.agent.jsonrecords import RECORD_START, decode, glance, stamp_of
+from argus_sched.agent.jsonrecords import decode, glance, salvage, stamp_of
 from argus_sched.agent.logevents import Coverage, Cursor, Record
 from argus_sched.agent.loglines import Sieve
 from argus_sched.agent.reach import Span, coverage, first_span, next_span
@@ -141,7 +141,7 @@ class JsonFileReading:
             self._piece(Piece(seen[0], seen[1], b"\n"))
             return
         whole = decode(line)
-        sound = whole or decode(line[max(line.rfind(RECORD_START), 0) :])
+        sound = whole or salvage(line)
         if whole is None:
             self._unpassed += 1
         if sound is not None:
@@ -206,7 +206,7 @@ def json_records(data: Iterable[bytes]) -> Iterator[Record]:
     joiner = LineJoiner(Beginnings(trusted=True))
     begun: dict[str, int] = {}
     for number, (line, _) in enumerate(split_lines(data, LONGEST_RECORD), start=1):
-        found = decode(line) or decode(line[max(line.rfind(RECORD_START), 0) :])
+        found = decode(line) or salvage(line)
         if found is None:
             continue
         piece = Piece(*found)

@@ -158,44 +158,58 @@ class TailReading:
         return passed
 
     def _recover(self, chosen: _Chosen, newest_ns: int) -> None:
-        """The answer ended early: once more, then from beyond the damage, by shorter tails.
+        """The answer ended early: once more, then from behind the damage, by a shorter tail.
 
         A record that is only half written mends itself; zeros that a power loss left do not, and no answer
-        passes them, but a tail that begins behind them is whole.
+        passes them, but a tail that begins behind them is sound.
         """
-        broken = chosen.answer
-        self.problem = broken.problem or "the log ended before its newest record"
-        for tail in _shrinking(chosen.tail):
-            if broken.out_of_time:
-                return
-            delivered_ns = self._last_ns
-            self._intake.begin()
-            broken = self._open_log(tail)
-            first = broken.first()
-            joined = first is not None and first.stamp_ns <= delivered_ns
-            self._drain(broken, trusted=joined)
-            if first is not None and self._last_ns > delivered_ns:
-                self._span = next_span(self._span, delivered_ns, first.stamp_ns)
-            if self._last_ns >= newest_ns:
-                self._settle(broken, lost=not joined)
-                return
-
-    def _settle(self, answer: Answer, *, lost: bool) -> None:
-        """The log's end was reached after all, or was lost again in the same way."""
-        if answer.problem:
-            self.problem = answer.problem
+        self.problem = chosen.answer.problem or "the log ended before its newest record"
+        if chosen.answer.out_of_time:
             return
-        if lost:
+        again = self._go_on(chosen.tail)
+        if self._last_ns >= newest_ns:
+            self.problem = again.problem
+            return
+        tail = self._longest_sound(chosen.tail, newest_ns)
+        if tail:
             self.notes.append(f"log damaged: {self.problem}; what is covered begins anew behind the damage")
-        self.problem = ""
+            self.problem = self._go_on(tail).problem
+
+    def _go_on(self, tail: int) -> Answer:
+        """Read another answer, from which only what is new counts."""
+        delivered_ns = self._last_ns
+        self._intake.begin()
+        answer = self._open_log(tail)
+        first = answer.first()
+        self._drain(answer, trusted=first is not None and first.stamp_ns <= delivered_ns)
+        if first is not None and self._last_ns > delivered_ns:
+            self._span = next_span(self._span, delivered_ns, first.stamp_ns)
+        return answer
+
+    def _longest_sound(self, tail: int, newest_ns: int) -> int:
+        """The longest tail, within an eighth, whose answer is whole; 0 when none is."""
+        sound, broken = 0, tail
+        while not sound and broken > 1:
+            shorter = broken // GROWTH or 1
+            if self._is_sound(shorter, newest_ns):
+                sound = shorter
+            else:
+                broken = shorter
+        while sound and broken - sound > max(sound // GROWTH, 1):
+            middle = (sound + broken) // 2
+            if self._is_sound(middle, newest_ns):
+                sound = middle
+            else:
+                broken = middle
+        return sound
+
+    def _is_sound(self, tail: int, newest_ns: int) -> bool:
+        answer = self._open_log(tail)
+        last_ns = max((piece.stamp_ns for piece in answer.pieces()), default=-1)
+        self._close(answer)
+        complete = answer.count == tail or not answer.counts_records
+        return complete and not answer.problem and last_ns >= newest_ns
 
     def _close(self, answer: Answer) -> None:
         self.bytes += answer.bytes
         answer.close()
-
-
-def _shrinking(tail: int) -> Iterator[int]:
-    while tail > 1:
-        yield tail
-        tail //= GROWTH
-    yield 1
