@@ -140,8 +140,15 @@ def _promotion(spells: Sequence[Spell], fault: Fault, horizon: float) -> float |
     before = max((spell.epoch for spell in spells if spell.start < fault.at), default=0)
     for spell in spells:
         if spell.epoch > before and fault.at <= spell.start <= horizon:
-            return max(0.0, (spell.start - fault.promote_from) * 1000.0)
+            return max(0.0, (spell.start - _awaited_from(spells, fault)) * 1000.0)
     return None
+
+
+def _awaited_from(spells: Sequence[Spell], fault: Fault) -> float:
+    """When the next leader could come: at a clean stop once the old one let go, else when the fault says."""
+    if fault.name not in ("stop", "rolling"):
+        return fault.promote_from
+    return max((spell.end for spell in spells if spell.worker == fault.worker), default=fault.promote_from)
 
 
 def _lateness(dues: Sequence[tuple[float, float]], fault: Fault, horizon: float) -> tuple[float, ...]:

@@ -36,7 +36,7 @@ def run(settings: RunSettings, folder: Path, tell: Tell) -> Record:
         _drain(ground, jobs, span, tell)
         ground.cluster.stop(STOP_WITHIN)
         history = ground.cluster.history(_claims(ground))
-    verdict = invariants.judge(history, jobs, span, promise.rules(), settings.seed)
+    verdict = invariants.judge(history, jobs, span, promise.rules(elects=settings.elects), settings.seed)
     return Record(settings, jobs, span, history, verdict)
 
 

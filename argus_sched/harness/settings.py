@@ -76,6 +76,11 @@ class RunSettings:
     agent: bool = False
 
     @property
+    def elects(self) -> bool:
+        """Whether one worker leads; else every worker schedules and claims alone keep them apart."""
+        return self.coordination == "leader"
+
+    @property
     def command(self) -> str:
         """The command that repeats this run; a DSN is left out, since it may hold a password."""
         words = ["argus-sched harness run", f"--workers {self.workers}", f"--jobs {self.jobs}"]

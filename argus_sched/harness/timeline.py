@@ -64,7 +64,7 @@ class Scale:
 
 
 def svg(history: History, span: tuple[int, int], late_by_rule: Container[str] = ()) -> str:
-    """The picture as one SVG element in a box that scrolls sideways; `late_by_rule` are jobs with a jitter."""
+    """The picture as SVG, in a box that scrolls sideways; the jobs in `late_by_rule` have a jitter."""
     scale = Scale(span[0] / 1000.0 - MARGIN, span[1] / 1000.0 + MARGIN)
     rows = lanes(history, scale.end)
     labels, marks = _fault_labels(history.of_kind(Fault), scale)

@@ -66,6 +66,11 @@ A, B = Belief(0.0, "a", "leader", 1), Belief(10.012, "b", "leader", 2)
             id="restart: promotion counts from the database's return",
         ),
         pytest.param(
+            [Fault(10, 10, "stop", "a", True, 10), A, Belief(10.01, "a", "stopped", 1), B],
+            (10.0, 2.0),
+            id="stop: promotion counts from when the old leader let go",
+        ),
+        pytest.param(
             [
                 Fault(10, 15, "partition", "a", True, 10),
                 Belief(9.9, "a", "leader", 1, 12.3),
