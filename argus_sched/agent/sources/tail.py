@@ -172,17 +172,19 @@ class TailReading:
             return
         tail = self._longest_sound(chosen.tail, newest_ns)
         if tail:
-            self.notes.append(f"log damaged: {self.problem}; what is covered begins anew behind the damage")
+            before, cause = self._span, self.problem
             self.problem = self._go_on(tail).problem
+            if self._span != before:
+                self.notes.append(f"log damaged: {cause}; what is covered begins anew behind the damage")
 
     def _go_on(self, tail: int) -> Answer:
         """Read another answer, from which only what is new counts."""
-        delivered_ns = self._last_ns
+        delivered_ns = max(self._last_ns, self._cursor.stamp_ns if self._cursor else -1)
         self._intake.begin()
         answer = self._open_log(tail)
         first = answer.first()
         self._drain(answer, trusted=first is not None and first.stamp_ns <= delivered_ns)
-        if first is not None and self._last_ns > delivered_ns:
+        if first is not None:
             self._span = next_span(self._span, delivered_ns, first.stamp_ns)
         return answer
 
