@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argus_sched.agent.coverage import Span, holes
-from argus_sched.agent.instants import clock_text
-from argus_sched.agent.job_case import JobCase, about
+from argus_sched.agent.instants import about, clock_text
+from argus_sched.agent.job_case import JobCase
 from argus_sched.agent.lateness import may_run_within
 from argus_sched.agent.logevents import EventKind
 from argus_sched.agent.stamps import instant, nanoseconds
+
+# The node of the target tree that stands for the scheduler's own lines in a log that can be read.
+LINES_NODE = "scheduler-lines"
 
 UNREADABLE = {
     EventKind.UNREADABLE: "`Running job` text was seen that cannot be read: is it wrapped? set COLUMNS=1000, "
@@ -62,11 +65,11 @@ def unheard(case: JobCase) -> Blindness | None:
     if case.evidence.jobs or case.evidence.scheduler.marks:
         return Blindness(
             "only warnings and errors of the scheduler were read: set the logger `apscheduler` to INFO",
-            case.sight.lines_node,
+            LINES_NODE,
         )
     return Blindness(
         "no line of the scheduler was read: is the logger `apscheduler` at INFO, and is this its log?",
-        case.sight.lines_node,
+        LINES_NODE,
     )
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from argus_sched.agent.coverage import Span, extend
-from argus_sched.agent.instants import rfc3339
+from argus_sched.agent.instants import about, rfc3339
 from argus_sched.agent.logevents import Container, Coverage, Cursor, Event, EventKind
 
 Value = TypeVar("Value")
@@ -233,7 +233,7 @@ def _doubles(runs: Iterable[Mark], known: Iterable[Mapping[str, Marks]]) -> dict
 def _mark(event: Event, container: str) -> Mark:
     detail = event.detail or ""
     if event.kind is EventKind.MISSED and event.missed_by_seconds is not None:
-        detail = f"{event.missed_by_seconds:g}"
+        detail = about(timedelta(seconds=event.missed_by_seconds))
     if event.kind is EventKind.RUNNING:
         detail = "paused" if event.status == "paused" else ""
     fire = rfc3339(event.scheduled_at_utc) if event.scheduled_at_utc else ""

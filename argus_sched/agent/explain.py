@@ -9,8 +9,8 @@ from argus_sched.agent.check import Node, PassReport, Result
 from argus_sched.agent.coverage import holes
 from argus_sched.agent.durations import format_duration
 from argus_sched.agent.evidence import Evidence
-from argus_sched.agent.instants import clock_text, rfc3339
-from argus_sched.agent.job_case import JobCase, about
+from argus_sched.agent.instants import about, clock_text, rfc3339
+from argus_sched.agent.job_case import JobCase
 from argus_sched.agent.kinds.scheduler_jobs import LogLook
 from argus_sched.agent.lateness import needed_since
 from argus_sched.agent.packs import JobSpec

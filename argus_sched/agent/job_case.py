@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from argus_sched.agent.check import Node
-from argus_sched.agent.durations import format_duration
 from argus_sched.agent.evidence import Evidence, Facts
 from argus_sched.agent.lateness import Due, next_due
 from argus_sched.agent.logevents import Container, EventKind
@@ -22,7 +21,7 @@ class Sight:
     `watermark` is the instant up to which every container's log is known. `containers` are those that exist,
     `unread` is a node that could not be read to its end, and `blind` is True when none could be read at all.
     `future_ns` is the newest stamp later than the clock allows; such lines are set aside. `watched` holds all
-    names and ids of the pack, `lines_node` names the node that stands for the scheduler's lines in the log.
+    names and ids of the pack.
     """
 
     watermark: datetime
@@ -31,7 +30,6 @@ class Sight:
     blind: bool = False
     future_ns: int | None = None
     watched: frozenset[str] = frozenset()
-    lines_node: str = "scheduler-lines"
 
 
 @dataclass(frozen=True)
@@ -94,10 +92,3 @@ class JobCase:
     def now_ns(self) -> int:
         """`now` in nanoseconds since the epoch."""
         return nanoseconds(self.now)
-
-
-def about(length: timedelta) -> str:
-    """`length` for people, in its two largest units: `47m12s`, `1d2h`."""
-    seconds = max(0, int(length.total_seconds()))
-    unit = 3600 if seconds >= 86400 else 60 if seconds >= 3600 else 1
-    return format_duration(timedelta(seconds=seconds // unit * unit))

@@ -13,8 +13,8 @@ from argus_sched.agent import blindness
 from argus_sched.agent.blindness import Blindness
 from argus_sched.agent.durations import format_duration
 from argus_sched.agent.evidence import MARKS_KEPT, Mark
-from argus_sched.agent.instants import clock_text
-from argus_sched.agent.job_case import JobCase, about
+from argus_sched.agent.instants import about, clock_text
+from argus_sched.agent.job_case import JobCase
 from argus_sched.agent.lateness import needed_since
 from argus_sched.agent.logevents import EventKind
 from argus_sched.agent.silence_causes import causes, say

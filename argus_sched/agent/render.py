@@ -10,8 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from argus_sched.agent.check import Node, PassReport, Result
-from argus_sched.agent.instants import clock_text, rfc3339
-from argus_sched.agent.job_case import about
+from argus_sched.agent.instants import about, clock_text, rfc3339
 from argus_sched.agent.status import Status
 from argus_sched.agent.tree import Row, rows, verdict
 from argus_sched.agent.visible_text import visible

@@ -14,17 +14,17 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
-from argus_sched.agent.check import Node, PassReport, Result
+from argus_sched.agent.check import PassReport
 from argus_sched.agent.evidence import Evidence
 from argus_sched.agent.fan_out import fan_out
 from argus_sched.agent.kinds.scheduler_jobs import LogLook, judge_log
 from argus_sched.agent.notify_ports import Teller
-from argus_sched.agent.packs import Pack
+from argus_sched.agent.packs import JobsCheck, Pack
 from argus_sched.agent.status import Status
 from argus_sched.agent.store.run_lock import StoreBusyError
 from argus_sched.agent.store.sqlite import Memory, Store, remember
 from argus_sched.agent.tasks import Edges, LogTask, Look, Task, Verdicts, tasks_of
-from argus_sched.errors import ArgusError, DeliveryError, StoreError
+from argus_sched.errors import DeliveryError, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -64,38 +64,42 @@ def run_pass(agent: Agent) -> PassReport:
 
 def observe(agent: Agent) -> tuple[PassReport, Looks]:
     """The first two thirds of a pass, which leave no trace: look and decide."""
-    began = agent.edges.clock.elapsed()
+    clock = agent.edges.clock
+    began = clock.elapsed()
     memory, readable = _recall(agent.store)
     tasks = list(tasks_of(agent.packs))
-    looks = look(agent, tasks, memory.evidence)
-    report = decide(agent, tasks, looks)
+    looks = look(agent, tasks, memory.evidence, agent.deadline)
+    report = decide(agent, tasks, looks, memory.evidence)
     if doubtful := _turned_critical(tasks, report, memory):
         # Before anyone is paged, the source is read once more: a run may have come while it was read.
-        looks = {**looks, **look(agent, doubtful, evidence_of(looks))}
-        report = decide(agent, tasks, looks)
-    seconds = agent.edges.clock.elapsed() - began
-    return replace(report, seconds=seconds, state_saved=readable), looks
+        left = agent.deadline - timedelta(seconds=clock.elapsed() - began)
+        again = look(agent, doubtful, evidence_of(looks), left)
+        looks = {**looks, **{key: found for key, found in again.items() if isinstance(found, LogLook)}}
+        report = decide(agent, tasks, looks, memory.evidence)
+    return replace(report, seconds=clock.elapsed() - began, state_saved=readable), looks
 
 
-def look(agent: Agent, tasks: Sequence[Task], evidence: Mapping[str, Evidence]) -> Looks:
-    """Read logs and locks side by side, until the deadline."""
+def look(agent: Agent, tasks: Sequence[Task], evidence: Mapping[str, Evidence], limit: timedelta) -> Looks:
+    """Read logs and locks side by side, for at most `limit`."""
     work: dict[str, Callable[[], Look]] = {
         task.key: partial(task.look, agent.edges, evidence.get(task.app, Evidence())) for task in tasks
     }
-    return fan_out(work, agent.deadline.total_seconds())
+    return fan_out(work, limit.total_seconds())
 
 
-def decide(agent: Agent, tasks: Sequence[Task], looks: Looks) -> PassReport:
-    """The verdict on every target, in the order of the packs."""
-    results: list[Result] = []
-    nodes: dict[Node, None] = {}
-    complete = True
+def decide(agent: Agent, tasks: Sequence[Task], looks: Looks, evidence: Mapping[str, Evidence]) -> PassReport:
+    """The verdict on every target, in the order of the packs; by `evidence` where nothing was seen."""
+    now = agent.edges.clock.now()
+    verdicts, complete = [], True
     for task in tasks:
-        verdicts = _verdicts(task, looks.get(task.key), agent.deadline)
-        results += verdicts.results
-        nodes |= dict.fromkeys(verdicts.nodes)
-        complete &= isinstance(looks.get(task.key), LogLook | Verdicts)
-    return PassReport(agent.edges.clock.now(), tuple(results), tuple(nodes), complete, seconds=0.0)
+        found = _judge(task, looks.get(task.key), agent.deadline)
+        if isinstance(found, str):
+            complete = False
+            found = _verdicts(task.unseen(found, evidence.get(task.app, Evidence()), now))
+        verdicts.append(found)
+    results = tuple(result for found in verdicts for result in found.results)
+    nodes = tuple(dict.fromkeys(node for found in verdicts for node in found.nodes))
+    return PassReport(now, results, nodes, complete, seconds=0.0)
 
 
 def settle(agent: Agent, looks: Looks, report: PassReport) -> PassReport:
@@ -148,34 +152,33 @@ def _keep(agent: Agent, looks: Looks, report: PassReport) -> bool:
         return False
 
 
-def _verdicts(task: Task, found: Look | Exception | None, deadline: timedelta) -> Verdicts:
+def _judge(task: Task, found: Look | Exception | None, deadline: timedelta) -> Verdicts | str:
+    """The verdicts on what `task` found, or the problem that left it without any."""
     if found is None:
-        return _unseen(task, f"no answer within {deadline.total_seconds():g} s, the deadline of the pass")
+        return f"no answer within {deadline.total_seconds():g} s, the deadline of the pass"
     try:
-        if isinstance(found, LogLook):
-            return Verdicts(*judge_log(found))
+        if not isinstance(found, Exception):
+            return _verdicts(found)
     except Exception as error:
         found = error
-    return found if isinstance(found, Verdicts) else _unseen(task, _explain(task, found))
+    log.error("the check of %s failed", task.key, exc_info=found)
+    return f"the check itself failed, see its traceback in the log ({type(found).__name__}: {found})"
 
 
-def _explain(task: Task, error: Exception) -> str:
-    if isinstance(error, ArgusError):
-        return str(error)
-    log.error("the check of %s failed", task.key, exc_info=error)
-    return f"the check itself failed, see its traceback in the log ({type(error).__name__}: {error})"
-
-
-def _unseen(task: Task, problem: str) -> Verdicts:
-    return task.unseen(Node(task.app, task.source, None, False, problem))
+def _verdicts(found: Look) -> Verdicts:
+    return Verdicts(*judge_log(found)) if isinstance(found, LogLook) else found
 
 
 def _turned_critical(tasks: Sequence[Task], report: PassReport, memory: Memory) -> list[Task]:
     """The logs of applications with a job that is CRIT and was not at the last pass."""
-    crit = Status.CRIT
-    turned = [one for one in report.results if one.status is crit is not memory.statuses.get(one.target)]
-    apps = {(result.app, result.check) for result in turned}
-    return [task for task in tasks if isinstance(task, LogTask) and (task.app, task.checks[0].kind) in apps]
+    apps = {
+        result.app
+        for result in report.results
+        if result.check == JobsCheck.kind
+        and result.status is Status.CRIT
+        and memory.statuses.get(result.target) is not Status.CRIT
+    }
+    return [task for task in tasks if isinstance(task, LogTask) and task.app in apps]
 
 
 def _tell(teller: Teller, report: PassReport) -> None:

@@ -16,7 +16,7 @@ from argus_sched.agent.trigger_text import read_trigger
 MOST_RENAMES = 2
 
 _OF_JOB = {
-    EventKind.MISSED: "a fire was missed by {detail} s",
+    EventKind.MISSED: "a fire was missed by {detail}",
     EventKind.SKIPPED: "a fire was skipped: {detail} instance(s) still running",
     EventKind.FAILED: "it raised an exception",
     EventKind.RUN_ERROR: "it could not be run",

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from argus_sched.agent.check import Node, Result
 from argus_sched.agent.evidence import Evidence
-from argus_sched.agent.kinds.scheduler_jobs import LogLook, blind_jobs, look_at_log
+from argus_sched.agent.kinds.scheduler_jobs import LogLook, blind_look, look_at_log
 from argus_sched.agent.kinds.scheduler_lock import observe_lock
 from argus_sched.agent.lock_grading import blind_lock
 from argus_sched.agent.packs import JobsCheck, LockCheck, LogSpec, Pack
 from argus_sched.agent.ports import LockView, LogSource
 from argus_sched.clock import Clock
+from argus_sched.errors import ArgusError
 
 
 @dataclass(frozen=True)
@@ -46,22 +47,21 @@ class LogTask:
     @property
     def key(self) -> str:
         """Names the task within a pass."""
-        return f"{self.app}/{self.source}"
-
-    @property
-    def source(self) -> str:
-        """The node of the target tree that is read."""
-        return self.spec.node
+        return f"{self.app}/{self.spec.node}"
 
     def look(self, edges: Edges, evidence: Evidence) -> LogLook:
         """Read on from where `evidence` ends."""
-        with closing(edges.open_log(self.spec)) as source:
-            horizon = edges.until() - self.spec.window
-            return look_at_log(source, self.app, self.checks, evidence, edges.clock, horizon)
+        try:
+            with closing(edges.open_log(self.spec)) as source:
+                horizon = edges.until() - self.spec.window
+                return look_at_log(source, self.app, self.checks, evidence, edges.clock, horizon)
+        except ArgusError as error:
+            return self.unseen(str(error), evidence, edges.clock.now())
 
-    def unseen(self, node: Node) -> Verdicts:
-        """UNKNOWN for every job, because of `node`."""
-        return Verdicts(tuple(r for check in self.checks for r in blind_jobs(check, self.app, node)), (node,))
+    def unseen(self, problem: str, evidence: Evidence, now: datetime) -> LogLook:
+        """What there is to judge when `problem` kept the log from being read."""
+        node = Node(self.app, self.spec.node, None, False, problem)
+        return blind_look(self.app, self.checks, evidence, node, now)
 
 
 @dataclass(frozen=True)
@@ -77,23 +77,22 @@ class LockTask:
         """Names the task within a pass."""
         return f"{self.app}/{self.check.id}"
 
-    @property
-    def source(self) -> str:
-        """The node of the target tree that is read."""
-        return f"database:{self.app}"
-
-    def look(self, edges: Edges, evidence: Evidence) -> Verdicts:  # noqa: ARG002 - one signature for all tasks
+    def look(self, edges: Edges, evidence: Evidence) -> Verdicts:
         """Look at the lock; the kind judges while it looks, since it looks again where that may help."""
-        views = edges.open_locks(self.pack)
+        views: Sequence[LockView] = ()
         try:
+            views = edges.open_locks(self.pack)
             result, nodes = observe_lock(self.check, self.app, views, edges.clock)
             return Verdicts((result,), nodes)
+        except ArgusError as error:
+            return self.unseen(str(error), evidence, edges.clock.now())
         finally:
             for view in views:
                 view.close()
 
-    def unseen(self, node: Node) -> Verdicts:
-        """UNKNOWN for the lock, because of `node`."""
+    def unseen(self, problem: str, evidence: Evidence, now: datetime) -> Verdicts:  # noqa: ARG002 - as LogTask
+        """What there is to say when `problem` kept the lock from being seen."""
+        node = Node(self.app, f"database:{self.app}", None, False, problem)
         return Verdicts((blind_lock(self.check, self.app, node),), (node,))
 
 

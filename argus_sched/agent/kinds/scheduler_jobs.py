@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from argus_sched.agent.blindness import LINES_NODE
 from argus_sched.agent.check import Node, Result
 from argus_sched.agent.evidence import Evidence, cover, first_seen, fold, prune
 from argus_sched.agent.grading import grade_job, grade_strangers
@@ -15,7 +16,6 @@ from argus_sched.agent.loglines import LineParser
 from argus_sched.agent.packs import JobsCheck
 from argus_sched.agent.ports import LogSource, Reading
 from argus_sched.agent.stamps import instant, nanoseconds
-from argus_sched.agent.status import Phase, Status
 from argus_sched.clock import Clock
 from argus_sched.errors import SourceError
 
@@ -32,7 +32,6 @@ class LogLook:
     evidence: Evidence
     sight: Sight
     nodes: tuple[Node, ...]
-    notes: tuple[str, ...] = ()
 
 
 def look_at_log(
@@ -47,21 +46,32 @@ def look_at_log(
 
     `horizon` is how far back a first read goes. Never raises for a source that is away: the nodes say it.
     """
-    watched = frozenset(key for check in checks for job in check.jobs for key in (job.id, job.name))
     try:
         containers = tuple(source.containers())
     except SourceError as error:
         node = Node(app, source.node, None, False, str(error))
-        return LogLook(
-            app, checks, evidence, Sight(clock.now(), (), node, blind=True, watched=watched), (node,)
-        )
+        return blind_look(app, checks, evidence, node, clock.now())
+    watched = _watched(checks)
     reads = []
     for container in containers:
         read = _Read(evidence, container, watched, clock)
         evidence = read.finish(source.read(container, evidence.cursor(container), horizon, read.take))
         reads.append(read)
+    nodes = _nodes(source.node, app, [read.reading for read in reads if read.reading])
+    sight = _sight(reads, nodes, watched, clock.now())
+    if not sight.blind:
+        evidence = first_seen(evidence, [job.name for check in checks for job in check.jobs], sight.watermark)
     evidence = prune(evidence, watched, {container.key for container in containers})
-    return _conclude(source.node, app, checks, evidence, reads, watched, clock.now())
+    return LogLook(app, checks, evidence, sight, nodes)
+
+
+def blind_look(
+    app: str, checks: tuple[JobsCheck, ...], evidence: Evidence, node: Node, now: datetime
+) -> LogLook:
+    """What a pass makes of a log of which `node`'s failure let nothing be read."""
+    return LogLook(
+        app, checks, evidence, Sight(now, unread=node, blind=True, watched=_watched(checks)), (node,)
+    )
 
 
 def judge_log(look: LogLook) -> tuple[tuple[Result, ...], tuple[Node, ...]]:
@@ -73,9 +83,8 @@ def judge_log(look: LogLook) -> tuple[tuple[Result, ...], tuple[Node, ...]]:
     results = tuple(result for check in look.checks for result in _judge(check, look))
     if look.sight.blind:
         return results, look.nodes
-    name = look.sight.lines_node
-    silent = next((result.reason for result in results if result.blind_by == name), "")
-    return results, (*look.nodes, Node(look.app, name, look.nodes[0].source, not silent, silent))
+    silent = next((result.reason for result in results if result.blind_by == LINES_NODE), "")
+    return results, (*look.nodes, Node(look.app, LINES_NODE, look.nodes[0].source, not silent, silent))
 
 
 def _judge(check: JobsCheck, look: LogLook) -> Iterator[Result]:
@@ -86,23 +95,8 @@ def _judge(check: JobsCheck, look: LogLook) -> Iterator[Result]:
         yield strangers
 
 
-def blind_jobs(check: JobsCheck, app: str, node: Node) -> tuple[Result, ...]:
-    """One UNKNOWN result for each enabled job of `check`, hidden by `node`."""
-    return tuple(
-        Result(
-            app=app,
-            check=check.kind,
-            target=f"{app}/{job.id}",
-            status=Status.UNKNOWN if job.enabled else Status.OK,
-            phase=Phase.BLIND if job.enabled else Phase.DISABLED,
-            summary="the log cannot be read" if job.enabled else "switched off in the pack",
-            reason=node.problem if job.enabled else "",
-            name=job.name,
-            limit_seconds=job.limit.total_seconds(),
-            blind_by=node.source if job.enabled else None,
-        )
-        for job in check.jobs
-    )
+def _watched(checks: Iterable[JobsCheck]) -> frozenset[str]:
+    return frozenset(key for check in checks for job in check.jobs for key in (job.id, job.name))
 
 
 class _Read:
@@ -149,34 +143,18 @@ class _Read:
                 self.future_ns = max(self.future_ns, event.stamp_ns)
 
 
-def _conclude(
-    source: str,
-    app: str,
-    checks: tuple[JobsCheck, ...],
-    evidence: Evidence,
-    reads: Sequence[_Read],
-    watched: frozenset[str],
-    now: datetime,
-) -> LogLook:
-    readings = [read.reading for read in reads if read.reading is not None]
-    nodes = _nodes(source, app, readings)
-    blind = all(reading.coverage is None and reading.problem for reading in readings)
+def _sight(reads: Sequence[_Read], nodes: Sequence[Node], watched: frozenset[str], now: datetime) -> Sight:
+    readings = [read.reading for read in reads if read.reading]
     # The slowest complete read; what a broken one did not reach is a hole in the evidence, and told as one.
     reached = [reading.coverage for reading in readings if reading.coverage and reading.coverage.reached_end]
-    watermark = min([now, *(instant(coverage.to_ns) for coverage in reached)])
-    if not blind:
-        evidence = first_seen(evidence, [job.name for check in checks for job in check.jobs], watermark)
-    sight = Sight(
-        watermark,
-        tuple(reading.container for reading in readings),
-        next((node for node in nodes if not node.up), None),
-        blind=blind,
+    return Sight(
+        watermark=min([now, *(instant(coverage.to_ns) for coverage in reached)]),
+        containers=tuple(reading.container for reading in readings),
+        unread=next((node for node in nodes if not node.up), None),
+        blind=all(reading.coverage is None and reading.problem for reading in readings),
         future_ns=max((read.future_ns for read in reads), default=0) or None,
         watched=watched,
-        lines_node=f"scheduler-lines:{app}",
     )
-    notes = tuple(f"{reading.container.name}: {note}" for reading in readings for note in reading.notes)
-    return LogLook(app, checks, evidence, sight, nodes, notes)
 
 
 def _nodes(source: str, app: str, readings: Sequence[Reading]) -> tuple[Node, ...]:

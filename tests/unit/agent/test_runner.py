@@ -272,7 +272,7 @@ def test_several_containers_are_one_job_and_an_unreadable_one_hides_only_absence
         "docker:web": True,
         "docker:web/web-1": True,
         "docker:web/web-2": False,
-        "scheduler-lines:labs": True,
+        "scheduler-lines": True,
     }
 
 
