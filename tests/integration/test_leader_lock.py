@@ -22,7 +22,7 @@ from argus_sched.postgres.embedded import EmbeddedPostgres, find_binaries, free_
 from argus_sched.postgres.leader_lock import PostgresLeaderLock, open_leader_lock
 from argus_sched.scheduling.elector import Elector
 from argus_sched.scheduling.identity import Worker
-from argus_sched.scheduling.leadership import Cause, Role, Timing
+from argus_sched.scheduling.leadership import Cause, Role, Timing, retreat
 from argus_sched.scheduling.ports import SessionLostError, WaitUnsupportedError
 from argus_sched.scheduling.wakeup import WakeUp
 from tests.workers.election_cluster import Connection, holders, prepare
@@ -446,11 +446,17 @@ def test_a_replica_is_refused_until_it_is_promoted() -> None:
             wait_for(lambda: copy.execute("SELECT epoch FROM argus_sched.leader").fetchone() == (1,))
             elector, turns = elector_on(replica.dsn())
             wait_for(lambda: ran_and_refused(elector, "is a replica"))
+            both = f"postgresql://postgres@127.0.0.1:{replica.port},127.0.0.1:{primary.port}/postgres"
+            with opened(both) as either:
+                assert either.server == held.server
+                assert not either.try_lead()
             copy.execute("SELECT pg_promote(true, 60)")
             run_until(elector, Role.LEADER)
             # Two holders on two servers: the old primary knows nothing of it, so its DSN must not be used.
             assert turns == [("promote", 2)]
             held.tick()
+            with opened(replica.dsn()) as seen:
+                assert "old primary" in (retreat(seen.server, held.server) or "")
         assert elector.stop()
 
 
