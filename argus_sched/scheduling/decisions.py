@@ -5,6 +5,8 @@ Pure: from what was seen, and `now`, to what is wanted.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -50,7 +52,7 @@ class Decision:
 def decide(look: Look) -> Decision:
     """Answer for everything due, as far as there are free slots; the rest waits for the next round."""
     free = look.free
-    orphans = tuple(orphan for orphan, room in look.orphans if room > 0)[:free]
+    orphans = _startable(look.orphans, free)
     free -= len(orphans)
     taken = {orphan.fire.job_id for orphan in orphans}
     wants: list[Want] = []
@@ -71,7 +73,19 @@ def decide(look: Look) -> Decision:
         wants += mine
         if whole:
             done.append(seen.job.id)
-    return Decision(tuple(wants), orphans, tuple(done))
+    return Decision(tuple(wants), tuple(orphans), tuple(done))
+
+
+def _startable(orphans: Iterable[tuple[Orphan, int]], free: int) -> list[Orphan]:
+    """The orphans that find a slot, and room among the runs of their job."""
+    chosen: list[Orphan] = []
+    started: Counter[str] = Counter()
+    for orphan, room in orphans:
+        job_id = orphan.fire.job_id
+        if len(chosen) < free and started[job_id] < room:
+            chosen.append(orphan)
+            started[job_id] += 1
+    return chosen
 
 
 def wants_of(seen: Seen, now: datetime, term_start: datetime, free: int) -> tuple[list[Want], bool]:

@@ -18,7 +18,7 @@ local prefix = KEYS[1]
 local function at(name) return prefix .. name end
 local function parts(text)
   local found = {}
-  for part in string.gmatch(text, '([^|]*)') do table.insert(found, part) end
+  for part in string.gmatch(text, '([^|]+)') do table.insert(found, part) end
   return found
 end
 """
