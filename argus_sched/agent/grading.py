@@ -96,7 +96,7 @@ def grade_strangers(check: JobsCheck, app: str, evidence: Evidence, sight: Sight
         target=f"{app}/{check.id}",
         status=Status.CRIT if recent else Status.OK,
         phase=Phase.FAILING if recent else Phase.FRESH,
-        summary=f"{len(cases)} job(s) that no pack names were deleted by the scheduler: {names}",
+        summary=f"the scheduler deleted jobs that no pack names ({len(cases)}): {names}",
         reason=f"the last at {clock_text(newest)}; told for {format_duration(DELETION_TOLD)}",
     )
 

@@ -81,14 +81,14 @@ def _deleted(case: JobCase) -> Iterator[Finding]:
 def _unsubmitted(case: JobCase) -> Iterator[Finding]:
     errors = [mark for mark in case.facts.of(EventKind.SUBMIT_ERROR) if mark.stamp_ns > case.ran_ns]
     if errors:
-        summary = f"{_count(errors)} fire(s) could not be submitted since the last run"
+        summary = f"{_count(errors, 'fire')} could not be submitted since the last run"
         yield _failing(len(errors), summary, say(EventKind.SUBMIT_ERROR, errors[0]))
 
 
 def _raising(case: JobCase) -> Iterator[Finding]:
     failed = failures(case)
     if failed:
-        summary = f"the last {_count(failed)} finished run(s) raised"
+        summary = f"raised in the last {_count(failed, 'run')}"
         yield _failing(len(failed), summary, f"last at {clock_text(instant(failed[0].stamp_ns))}")
 
 
@@ -96,7 +96,7 @@ def _outage(case: JobCase) -> Iterator[Finding]:
     marks = case.evidence.scheduler.of(EventKind.JOBSTORE_ERROR)
     errors = [mark for mark in marks if mark.stamp_ns > case.evidence.ran_ns]
     if errors and case.now - instant(errors[0].stamp_ns) <= OUTAGE_SILENCE:
-        summary = f"the scheduler cannot read its job store: {_count(errors)} error(s), no run since"
+        summary = f"the scheduler cannot read its job store: {_count(errors, 'error')}, no run since"
         yield _failing(len(errors), summary, say(EventKind.JOBSTORE_ERROR, errors[0]))
 
 
@@ -133,15 +133,18 @@ def _never_seen(case: JobCase) -> Finding:
     if case.start is not None and min(case.start, case.first_sight) >= since:
         text = f"no run yet; the scheduler started {about(case.now - case.start)} ago"
         return Finding(Status.OK, Phase.WARMING_UP, text)
-    hidden = blindness.hole(case, since) or blindness.unheard(case)
-    if hidden:
-        return _blind("no run seen yet", hidden)
+    short, silent = blindness.hole(case, since), blindness.unheard(case)
+    if short:
+        return _blind("no run seen yet", short, silent.reason if silent else "")
+    if silent:
+        return _blind("no run seen yet", silent)
     text = f"no run in {about(case.now - since)}, though the scheduler logs"
     return Finding(Status.CRIT, Phase.NEVER_RAN, text, causes(case))
 
 
-def _blind(summary: str, hidden: Blindness) -> Finding:
-    return Finding(Status.UNKNOWN, Phase.BLIND, summary, hidden.reason, hidden.blind_by)
+def _blind(summary: str, hidden: Blindness, aside: str = "") -> Finding:
+    reason = "; ".join(text for text in (hidden.reason, aside) if text)
+    return Finding(Status.UNKNOWN, Phase.BLIND, summary, reason, hidden.blind_by)
 
 
 def _failing(count: int, summary: str, reason: str) -> Finding:
@@ -176,5 +179,7 @@ def running_since(case: JobCase) -> datetime | None:
     return None if ended or restarted else began
 
 
-def _count(marks: list[Mark]) -> str:
-    return f"{MARKS_KEPT} or more" if len(marks) >= MARKS_KEPT else str(len(marks))
+def _count(marks: list[Mark], noun: str) -> str:
+    """`1 run`, `3 runs`; marks are kept up to a number, beyond which nobody counts."""
+    number = f"{MARKS_KEPT} or more" if len(marks) >= MARKS_KEPT else str(len(marks))
+    return f"{number} {noun}{'s' * (len(marks) != 1)}"

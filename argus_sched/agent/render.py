@@ -82,7 +82,7 @@ def _table_row(row: Row, width: int, colour: bool) -> Iterator[str]:
     age, limit = _length(row.age_seconds), _length(row.limit_seconds)
     yield f"{word} {row.phase:<14} {age:>6} {limit:>6}  {visible(row.label)}"
     if row.status is not Status.OK:
-        cause = ". ".join(text for text in (row.text, row.reason) if text)
+        cause = "; ".join(text for text in (row.text, row.reason) if text)
         yield from textwrap.wrap(visible(cause), width, initial_indent=INDENT, subsequent_indent=INDENT)
 
 

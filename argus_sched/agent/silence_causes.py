@@ -17,7 +17,7 @@ MOST_RENAMES = 2
 
 _OF_JOB = {
     EventKind.MISSED: "a fire was missed by {detail}",
-    EventKind.SKIPPED: "a fire was skipped: {detail} instance(s) still running",
+    EventKind.SKIPPED: "a fire was skipped, {detail} still running (max_instances)",
     EventKind.FAILED: "it raised an exception",
     EventKind.RUN_ERROR: "it could not be run",
     EventKind.SUBMIT_ERROR: "the scheduler could not submit it to executor {detail}",

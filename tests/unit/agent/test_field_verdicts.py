@@ -72,14 +72,14 @@ def test_a_scheduler_that_cannot_submit_is_failing_and_not_unknown() -> None:
     spec = cron("0 */12 * * *", HOUR)
     result = judged("generate_sitemap", spec, "2026-03-15T00:30:00Z", "31_submit_error_zombie.log")
     assert (result.status, result.phase) == (Status.CRIT, Phase.FAILING)
-    assert "3 fire(s) could not be submitted" in result.summary
+    assert "3 fires could not be submitted" in result.summary
 
 
 def test_a_broken_job_store_is_failing_and_later_the_reason_of_the_silence() -> None:
     log = "32_jobstore_error_loop.log"
     now = judged("any job", every(MINUTE), "2026-03-14T16:00:31Z", log)
     assert (now.status, now.phase) == (Status.CRIT, Phase.FAILING)
-    assert "4 error(s)" in now.summary
+    assert "4 errors" in now.summary
     at = parse_rfc3339("2026-03-14T18:00:00Z")
     evidence = fold(read(log, until=at), WEB.key, parse(split_docker_text([RUN])))
     later = grade(called("any job", every(MINUTE)), evidence, sight(at))
@@ -106,7 +106,7 @@ def test_persisted_jobs_that_the_library_deletes_are_critical_named_in_the_pack_
     assert "3f0e6b1c5d" in unnamed.summary
     both = grade_strangers(check, "labs", evidence, sight(at, watched=frozenset()))
     assert both is not None
-    assert both.summary.startswith("2 job(s)")
+    assert "(2)" in both.summary
 
 
 def test_wrapped_run_lines_are_read_or_told_as_unreadable_and_never_stale() -> None:

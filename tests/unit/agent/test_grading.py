@@ -399,7 +399,7 @@ def test_a_job_switched_off_in_the_pack_is_ok_whatever_the_log_says() -> None:
     ("line", "words"),
     [
         (event(EventKind.MISSED, ago(minutes=5), missed_by_seconds=90005.00046), "missed by 25h"),
-        (event(EventKind.SKIPPED, ago(minutes=5), detail="1"), "1 instance"),
+        (event(EventKind.SKIPPED, ago(minutes=5), detail="1"), "1 still running"),
         (event(EventKind.REMOVED, ago(minutes=5), None, job_id="sync"), "removed"),
         (event(EventKind.SCHEDULER_PAUSED, ago(minutes=5), None), "paused"),
         (event(EventKind.SCHEDULER_STOPPED, ago(minutes=5), None), "shut down"),
