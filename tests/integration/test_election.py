@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -182,11 +182,10 @@ def test_a_restarted_server_is_led_again(own_server: EmbeddedPostgres, mode: str
             "server_stopped",
             "connection_lost",
         }
-        started = time.monotonic()
-        winner = first_to_win(leader, heir, since=stopped)
-        assert winner["epoch"] == 2, started
+        # A session in the queue may be granted the lock by a server that is going down, and lead for a moment.
+        assert first_to_win(leader, heir, since=stopped)["epoch"] == 2
         with workers.connect() as connection:
-            assert len(holders(connection)) == 1
+            wait_for(lambda: len(holders(connection)) == 1)
 
 
 def test_a_crashed_neighbour_in_the_server_costs_one_term(own_server: EmbeddedPostgres) -> None:
@@ -244,6 +243,13 @@ def test_a_worker_started_before_the_migration_leads_after_it(database: str) -> 
         assert "argus-sched scheduler migrate" in refused["detail"]
         prepare(database)
         worker.expect("elected")
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
 
 
 def first_to_win(*workers: Process, since: float) -> dict[str, object]:
