@@ -35,8 +35,8 @@ def set_up(settings: RunSettings, folder: Path) -> Iterator[Ground]:
         schema.migrate(dsn)
         run_id = uuid.uuid4().hex[:8]
         key = LEADER.number if server else derived_key("harness", run_id)
-        witness = Witness(dsn, key)
-        stack.callback(witness.close)
+        witness = stack.enter_context(contextlib.closing(Witness(dsn, key)))
+        eyes = stack.enter_context(contextlib.closing(Witness(dsn, key)))
         proxy = stack.enter_context(Proxy()) if _needs_lines(settings) else None
         told = WorkerSettings(
             f"harness-{run_id}",
@@ -53,7 +53,7 @@ def set_up(settings: RunSettings, folder: Path) -> Iterator[Ground]:
         cluster = stack.enter_context(Cluster(folder, told, slots, launcher(settings)))
         ground = Ground(cluster, witness, profile(settings.profile), server, proxy)
         stack.callback(ground.put_right)
-        stack.enter_context(Sampler(Witness(dsn, key).holders, cluster.record))
+        stack.enter_context(Sampler(eyes.holders, cluster.record))
         yield ground
 
 

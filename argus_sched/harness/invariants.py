@@ -23,11 +23,13 @@ from itertools import pairwise
 from argus_sched.harness import expected, figures, reigns
 from argus_sched.harness.case import Case, Fire, Run
 from argus_sched.harness.expected import Plan
-from argus_sched.harness.history import Died, History, Holders, Skewed, Started
+from argus_sched.harness.history import Died, Fault, History, Holders, Skewed, Started
 from argus_sched.harness.verdict import Rules, Verdict, Violation, iso
 
 # How long after its end a run may still be unknown to the scheduler's own ledger.
 UNTOLD = 1.0
+# How long after a fault lateness still comes from it, in seconds.
+QUIET_AFTER = 5.0
 
 
 def judge(
@@ -52,7 +54,7 @@ def judge(
         unfenced_writes=len(late),
         lateness_ms=figures.Percentiles.of(_lateness(case)),
         faults=by_fault,
-        slow=figures.slow(by_fault, rules.bounds),
+        slow=(*figures.slow(by_fault, rules.bounds), *_off_jitter(case)),
         violations=(*doubled, *fates.lost, *fates.unexplained, *_rules(case, two, late)),
     )
 
@@ -284,6 +286,20 @@ def _ended_by_itself(case: Case) -> Iterator[Violation]:
     for death in case.history.of_kind(Died):
         if death.how == "itself":
             yield case.violation("worker_died", f"{death.worker} ended by itself", at=death.at)
+
+
+def _off_jitter(case: Case) -> Iterator[str]:
+    """A sentence for each job with a jitter whose fires came long after it while nothing was wrong."""
+    troubled = [(fault.at, fault.until + QUIET_AFTER) for fault in case.history.of_kind(Fault)]
+    worst: dict[str, float] = {}
+    for (job, due), runs in case.runs.items():
+        start, wanted = runs[0].start.at, due / 1000.0 + _jitter(case, job, due)
+        quiet = not any(left <= start and due / 1000.0 <= right for left, right in troubled)
+        if job in case.jittered and case.span[0] < due <= case.span[1] and quiet:
+            worst[job] = max(worst.get(job, 0.0), start - wanted)
+    for job, off in worst.items():
+        if off > case.rules.off_jitter:
+            yield f"{job}: started up to {off * 1000.0:.0f} ms after its computed jitter"
 
 
 def _lateness(case: Case) -> Iterator[float]:

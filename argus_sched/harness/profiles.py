@@ -41,7 +41,7 @@ class Profile:
         """What the judge holds a run of this profile to; without an election every worker leads, always."""
         if not elects:
             return Rules(two_leaders=inf, two_services=inf)
-        patience = self.lease or self.probe + self.tick
+        patience = self.lease / 2 if self.lease else self.probe + self.tick
         leaderless = 2 * self.silence + self.probe + 2.0
         return Rules(two_leaders=patience, leaderless=leaderless, bounds=self.bounds())
 

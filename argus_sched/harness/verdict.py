@@ -16,7 +16,8 @@ class Rules:
 
     `two_leaders` and `two_services` are the longest spells of two that count as normal: a promotion may
     overtake a demotion by milliseconds, which is why claims carry the safety. `leaderless` is the longest
-    spell without a leader while the database answers; None where nobody leads by design.
+    spell without a leader while the database answers; None where nobody leads by design. `off_jitter` is how
+    long after its computed jitter a fire may start while nothing is wrong.
     """
 
     catch_up_window: float = 600.0
@@ -24,6 +25,7 @@ class Rules:
     two_leaders: float = 1.0
     two_services: float = 0.1
     leaderless: float | None = None
+    off_jitter: float = 0.5
     bounds: Mapping[str, figures.Bound] = field(default_factory=dict)
 
 

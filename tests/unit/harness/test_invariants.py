@@ -131,6 +131,13 @@ def test_a_jittered_run_before_its_jittered_instant_is_early() -> None:
     assert "early" in broken(found)
 
 
+@pytest.mark.parametrize(("late", "slow"), [(0.2, 0), (1.4, 1)])
+def test_a_jitter_that_was_not_computed_is_told_as_slow(late: float, slow: int) -> None:
+    plan = Plan("tick", "Tick", every_ms=4000, jitter_ms=100)
+    found = verdict(leads("a", -1), run(4, late=late), plans=(plan,))
+    assert (found.held, len(found.slow)) == (True, slow)
+
+
 def test_two_runs_of_one_job_at_once_overlap() -> None:
     found = verdict(leads("a", -1), run(1, took=1.5), run(2, "b"), run(3), run(4))
     assert broken(found) == ["overlap"]
