@@ -26,6 +26,17 @@ def glance(line: bytes) -> tuple[int, str, bool] | None:
     return stamp_ns, stream, line[at - 2 : at] == b"\\n"
 
 
+def holds_whole_lines(block: bytes) -> bool:
+    """Whether every record of a block ends its line of text, as the daemon writes it, and none is damaged.
+
+    Counting says so: each line of the file has one such end, and text cannot hold one, since its quotes are
+    escaped.
+    """
+    lines = block.count(b"\n")
+    ends = block.count(b'\\n","stream":"std')
+    return lines == ends == block.count(b'Z"}\n') and b'\\\\n","stream":"std' not in block
+
+
 def stamp_of(line: bytes) -> int | None:
     """The stamp of one line in nanoseconds; None when the line is damaged."""
     stamp_ns = _own_stamp(line)

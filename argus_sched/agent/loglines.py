@@ -10,9 +10,10 @@ from typing import Any
 from argus_sched.agent import lineprefix
 from argus_sched.agent.dockertext import split_docker_text
 from argus_sched.agent.logevents import Event, EventKind, Record
+from argus_sched.agent.speech import is_unfinished, may_speak
 from argus_sched.agent.templates import OPENING, Message, Outcome, Unfinished, understand
 
-__all__ = ["LineParser", "Sieve", "parse", "split_docker_text"]
+__all__ = ["MOST_PIECES", "LineParser", "Sieve", "parse", "split_docker_text"]
 
 # A name with line ends goes on over the next records of its stream, but not for ever.
 MOST_PIECES = 8
@@ -39,11 +40,6 @@ def parse(records: Iterable[Record], container: str | None = None) -> Iterator[E
     parser.flush()
 
 
-def may_speak(text: bytes) -> bool:
-    """Whether a line could hold a message at all; wrong only towards yes, and cheap."""
-    return b"ob " in text or b"cheduler" in text or b"istener" in text or b"rocess pool" in text
-
-
 class Sieve:
     """Tells which records are worth keeping: those that may speak, and what may be the rest of a name.
 
@@ -58,7 +54,7 @@ class Sieve:
         """Whether the parser must see this record."""
         left = self._following.get(stream, 0)
         speaks = may_speak(text)
-        if speaks and (b'ob "' in text or b'ob \\"' in text) and b"(trigger: " not in text:
+        if speaks and is_unfinished(text):
             self._following[stream] = MOST_PIECES
         elif left:
             self._following[stream] = left - 1

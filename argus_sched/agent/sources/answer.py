@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from argus_sched.agent.dockertext import TextJoiner, split_lines
-from argus_sched.agent.sources.frames import DAEMON, Frame, FrameParser
-from argus_sched.agent.sources.pieces import Piece
-from argus_sched.agent.stamps import parse_stamp
+from argus_sched.agent.sources.frames import FrameParser, Span, daemon_said
+from argus_sched.agent.sources.listener import Listener
+from argus_sched.agent.sources.pieces import Piece, Quiet
 
 BLOCK = 1 << 16
 _TTY_ERROR = b"Error grabbing logs"
@@ -41,6 +41,8 @@ class Answer:
         self.problem = ""
         self.bytes = 0
         self.count = 0
+        # Set once everything that follows is new: then records that cannot speak are only counted.
+        self.quietly = False
         # A terminal's pieces come joined, so they are fewer than the records the daemon counts.
         self.counts_records = not tty
         self._response = response
@@ -50,7 +52,10 @@ class Answer:
         self._timer.daemon = True
         self._timer.start()
         self._pieces = self._guarded(_tty_pieces if tty else _framed_pieces)
-        self._peeked: list[Piece] = []
+        self._peeked: list[Piece | Quiet] = []
+        self.first_record = b""
+        self.passed_landmark = True
+        self._landmark = b""
 
     @property
     def out_of_time(self) -> bool:
@@ -61,10 +66,22 @@ class Answer:
         """The oldest piece, left in place; None when there is none."""
         if not self._peeked:
             self._peeked = [piece for piece in [next(self._pieces, None)] if piece is not None]
-        return self._peeked[0] if self._peeked else None
+        first = self._peeked[0] if self._peeked else None
+        return first if isinstance(first, Piece) else None
 
-    def pieces(self) -> Iterator[Piece]:
-        """Every piece, once."""
+    def expect(self, record: bytes) -> None:
+        """Watch out for the first record of a shorter answer, which must be among those to come."""
+        self._landmark = record
+        self.passed_landmark = not record
+
+    def look_out(self, data: bytes, first: Span) -> None:
+        """Notice the landmark, and keep the first record to be one."""
+        if not self.passed_landmark:
+            self.passed_landmark = self._landmark in data
+        self.first_record = self.first_record or data[first.start : first.end]
+
+    def pieces(self) -> Iterator[Piece | Quiet]:
+        """Every piece, once; runs of quiet ones as one number where `quietly` is set."""
         while self._peeked:
             yield self._peeked.pop()
         yield from self._pieces
@@ -74,10 +91,10 @@ class Answer:
         self._timer.cancel()
         self._response.close()
 
-    def _guarded(self, cut: _Cutter) -> Iterator[Piece]:
+    def _guarded(self, cut: _Cutter) -> Iterator[Piece | Quiet]:
         try:
             for piece in cut(self._blocks(), self):
-                self.count += 1
+                self.count += piece.number if isinstance(piece, Quiet) else 1
                 yield piece
         except Exception as error:
             self.problem = f"the answer broke off: {error}"
@@ -101,29 +118,21 @@ class Answer:
 
 
 class _Cutter(Protocol):
-    def __call__(self, blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece]: ...
+    def __call__(self, blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece | Quiet]: ...
 
 
-def _framed_pieces(blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece]:
-    parser = FrameParser()
+def _framed_pieces(blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece | Quiet]:
+    parser, listener = FrameParser(), Listener()
     for block in blocks:
-        for frame in parser.feed(block):
-            if frame.stream == DAEMON:
-                answer.problem = _daemon_said(frame.payload)
-                return
-            piece = _piece(frame)
-            if piece is not None:
-                yield piece
+        data, spans = parser.feed(block)
+        if spans:
+            answer.look_out(data, spans[0])
+        yield from listener.heard(data, spans, answer.quietly)
         if parser.problem:
             answer.problem = parser.problem
             return
     if parser.inside:
         answer.problem = "the answer ended in the middle of a record"
-
-
-def _piece(frame: Frame) -> Piece | None:
-    stamp = parse_stamp(frame.payload)
-    return None if stamp is None else Piece(stamp[0], frame.stream, frame.payload[stamp[1] + 1 :])
 
 
 def _tty_pieces(blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece]:
@@ -132,11 +141,7 @@ def _tty_pieces(blocks: Iterator[bytes], answer: Answer) -> Iterator[Piece]:
     for number, (line, ended) in enumerate(split_lines(blocks), start=1):
         records = list(joiner.records(line, number))
         if not records and _TTY_ERROR in line:
-            answer.problem = _daemon_said(line)
+            answer.problem = daemon_said(line)
             return
         for record in records:
             yield Piece(record.stamp_ns, "stdout", record.text + (b"\n" if ended else b""))
-
-
-def _daemon_said(text: bytes) -> str:
-    return f"the daemon ended the log early: {text.decode('utf-8', 'replace').strip()[:200]}"

@@ -8,6 +8,8 @@ from typing import BinaryIO
 from argus_sched.agent.stamps import SECOND_NS
 
 BLOCK = 1 << 18
+# The newest records of a file are always looked at: by their stamps the next read goes on.
+NEWEST = 64
 
 StampOf = Callable[[bytes], int | None]
 
@@ -16,6 +18,35 @@ def blocks(file: BinaryIO, size: int = BLOCK) -> Iterator[bytes]:
     """The file from where it stands to its end."""
     while block := file.read(size):
         yield block
+
+
+def line_blocks(file: BinaryIO, longest: int) -> Iterator[tuple[bytes, bool]]:
+    """The file from where it stands in blocks of whole lines, and whether a block is the last.
+
+    Only the last may end within a line. Of a line above `longest` only the beginning is kept.
+    """
+    held: bytes | None = None
+    for block in _whole_lines(file, longest):
+        if held is not None:
+            yield held, False
+        held = block
+    if held is not None:
+        yield held, True
+
+
+def _whole_lines(file: BinaryIO, longest: int) -> Iterator[bytes]:
+    held: list[bytes] = []
+    size = 0
+    for block in blocks(file):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*held, block[:end]])
+            held, size = [], 0
+        if size < longest:
+            held.append(block[end:])
+            size += len(block) - end
+    if size:
+        yield b"".join(held)
 
 
 def start_offset(file: BinaryIO, end: int, needed_ns: int, stamp_of: StampOf) -> int:

@@ -9,24 +9,26 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-HEADER = struct.Struct(">B3xI")
-STREAMS = {0: "stdin", 1: "stdout", 2: "stderr", 3: "daemon"}
-DAEMON = "daemon"
+HEADER = struct.Struct(">II")
+STREAMS = {0 << 24: "stdin", 1 << 24: "stdout", 2 << 24: "stderr"}
+DAEMON = 3 << 24
 # A record is at most 16 KiB and a stamp; some daemons of other makes send a whole line as one frame.
 LONGEST = 4 << 20
 
 
-class Frame(NamedTuple):
-    """One payload and the stream it belongs to."""
+class Span(NamedTuple):
+    """Where one payload stands in the bytes beside it, and its stream."""
 
     stream: str
-    payload: bytes
+    start: int
+    end: int
 
 
 class FrameParser:
     """Cuts bytes that arrive in pieces of any size into frames.
 
-    `problem` is set, and nothing more is read, once a header cannot be one of docker's.
+    `problem` is set, and nothing more is read, once the daemon reported an error or a header cannot be one of
+    docker's.
     """
 
     def __init__(self) -> None:
@@ -39,30 +41,39 @@ class FrameParser:
         """Whether a frame has begun and not ended: at the end of the stream, that it was cut off."""
         return bool(self._held)
 
-    def feed(self, data: bytes) -> list[Frame]:
-        """The frames that `data` completes."""
+    def feed(self, data: bytes) -> tuple[bytes, list[Span]]:
+        """The payloads that `data` completes, and the bytes they stand in."""
         if self._held:
             self._held += data
             if len(self._held) < self._needed:
-                return []
+                return b"", []
             data = bytes(self._held)
             self._held.clear()
-        return [] if self.problem else self._cut(data)
+        return (b"", []) if self.problem else (data, self._cut(data))
 
-    def _cut(self, data: bytes) -> list[Frame]:
-        frames: list[Frame] = []
-        at, size = 0, len(data)
-        self._needed = HEADER.size
-        while at + HEADER.size <= size:
-            kind, length = HEADER.unpack_from(data, at)
-            start = at + HEADER.size
-            if kind > 3 or data[at + 1 : at + 4] != b"\0\0\0" or length > LONGEST:
-                self.problem = f"a frame header of type {kind} and {length} bytes is not docker's"
-                return frames
-            if start + length > size:
-                self._needed = HEADER.size + length
+    def _cut(self, data: bytes) -> list[Span]:
+        spans: list[Span] = []
+        unpack, size = HEADER.unpack_from, len(data)
+        at, self._needed = 0, HEADER.size
+        while at + 8 <= size:
+            kind, length = unpack(data, at)
+            stream = STREAMS.get(kind)
+            if (stream is None and kind != DAEMON) or length > LONGEST:
+                self.problem = f"a frame header {data[at : at + 8].hex(' ')} is not docker's"
+                return spans
+            end = at + 8 + length
+            if end > size:
+                self._needed = 8 + length
                 break
-            frames.append(Frame(STREAMS[kind], data[start : start + length]))
-            at = start + length
+            if stream is None:
+                self.problem = daemon_said(data[at + 8 : end])
+                return spans
+            spans.append(Span(stream, at + 8, end))
+            at = end
         self._held += data[at:]
-        return frames
+        return spans
+
+
+def daemon_said(text: bytes) -> str:
+    """The sentence for an error that the daemon put into the stream."""
+    return f"the daemon ended the log early: {text.decode('utf-8', 'replace').strip()[:200]}"

@@ -54,9 +54,7 @@ class Intake:
     def offer(self, line: Line) -> None:
         """Count one line, and keep it when it is new and may speak."""
         stamp_ns, stream, text = line
-        if stamp_ns >= self._newest_ns:
-            self._at_newest = self._at_newest + 1 if stamp_ns == self._newest_ns else 1
-            self._newest_ns = stamp_ns
+        self._see(stamp_ns, 1)
         if not self._is_new(stamp_ns):
             return
         self.records += 1
@@ -65,11 +63,22 @@ class Intake:
             if len(self._batch) >= BATCH:
                 self.hand_over()
 
+    def pass_over(self, number: int, newest_ns: int = -1, at_newest: int = 0) -> None:
+        """Count lines that are new and cannot speak, of which `at_newest` carry the newest stamp."""
+        self.records += number
+        self._see(newest_ns, at_newest)
+
     def hand_over(self) -> None:
         """Give what is gathered to the taker."""
         if self._batch:
             batch, self._batch = self._batch, []
             self._take(batch)
+
+    def _see(self, stamp_ns: int, number: int) -> None:
+        if stamp_ns > self._newest_ns:
+            self._newest_ns, self._at_newest = stamp_ns, number
+        elif stamp_ns == self._newest_ns:
+            self._at_newest += number
 
     def _is_new(self, stamp_ns: int) -> bool:
         if self._cursor is None:

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from argus_sched.agent.dockertext import split_lines
-from argus_sched.agent.jsonrecords import decode, glance, salvage, stamp_of
+from argus_sched.agent.jsonrecords import decode, glance, holds_whole_lines, salvage, stamp_of
 from argus_sched.agent.logevents import Coverage, Cursor, Record
 from argus_sched.agent.loglines import Sieve
 from argus_sched.agent.reach import Span, coverage, first_span, next_span
 from argus_sched.agent.sources.answer import Deadline
-from argus_sched.agent.sources.blocks import blocks, first_stamp, start_offset
+from argus_sched.agent.sources.blocks import NEWEST, first_stamp, line_blocks, start_offset
 from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.pieces import Beginnings, LineJoiner, Piece
+from argus_sched.agent.speech import every_line, loud_lines
 
 # JSON escapes can make one stored piece of 16 KiB six times as long.
 LONGEST_RECORD = 1 << 18
-_CHECK_EVERY = 4096
 _ROTATED = re.compile(r"\.(\d+)(\.gz)?")
 
 
@@ -114,21 +114,25 @@ class JsonFileReading:
         return old_enough
 
     def _read(self, file: BinaryIO, *, last: bool) -> None:
-        lines = split_lines(self._counted(file), LONGEST_RECORD)
+        quietly = False
         try:
-            for number, (line, ended) in enumerate(lines):
-                if not number % _CHECK_EVERY and not self._deadline.left:
+            for block, final in line_blocks(file, LONGEST_RECORD):
+                if not self._deadline.left:
                     self.problem = f"the log was not read within {self._deadline.seconds:g} s"
                     return
-                if ended or not last:
-                    self._record(line)
+                self.bytes += len(block)
+                # The last line of the current file is still being written while it has no end.
+                self._block(block[: block.rfind(b"\n") + 1] if last else block, quietly, final)
+                quietly = self._last_ns > self._intake.needed_ns
         except (OSError, EOFError, zlib.error):
             self._unpassed += 1
 
-    def _counted(self, file: BinaryIO) -> Iterator[bytes]:
-        for block in blocks(file):
-            self.bytes += len(block)
-            yield block
+    def _block(self, block: bytes, quietly: bool, final: bool) -> None:
+        """Every line of a block; once everything is new and no long line is about, those that may speak."""
+        quietly = quietly and not self._unpassed and holds_whole_lines(block) and not self._joiner.any_open
+        for passed, line in loud_lines(block, NEWEST if final else 1) if quietly else every_line(block):
+            self._intake.pass_over(passed)
+            self._record(line)
 
     def _record(self, line: bytes) -> None:
         seen = glance(line)

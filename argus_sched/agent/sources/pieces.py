@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,6 +16,16 @@ class Piece(NamedTuple):
     stamp_ns: int
     stream: str
     text: bytes
+
+
+class Quiet(NamedTuple):
+    """Records that cannot speak, passed over unread: how many, of which streams, the stamp of the last, and
+    how many of those before it share that stamp, itself included."""
+
+    number: int
+    streams: frozenset[str]
+    newest_ns: int
+    at_newest: int
 
 
 class Line(NamedTuple):
@@ -40,6 +51,10 @@ class Beginnings:
         self._trusted = trusted
         self._streams: set[str] = set()
         self._oldest_ns: int | None = None
+
+    def add(self, streams: Iterable[str]) -> None:
+        """Whole lines of these streams have gone by."""
+        self._streams.update(streams)
 
     def has(self, stream: str, stamp_ns: int) -> bool:
         """Whether this piece, the next of the answer, is known to begin a line unless one is open."""
@@ -74,9 +89,18 @@ class LineJoiner:
         self._beginnings = beginnings
         self._open: dict[str, _Open] = {}
 
+    def pass_over(self, quiet: Quiet) -> None:
+        """Know that these streams have begun lines."""
+        self._beginnings.add(quiet.streams)
+
     def is_open(self, stream: str) -> bool:
         """Whether the stream's last piece had no line feed."""
         return stream in self._open
+
+    @property
+    def any_open(self) -> bool:
+        """Whether some stream's last piece had no line feed."""
+        return bool(self._open)
 
     def add(self, piece: Piece) -> list[Line]:
         """The lines that this piece completes.

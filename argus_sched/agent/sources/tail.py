@@ -16,7 +16,7 @@ from argus_sched.agent.reach import Span, coverage, first_span, next_span
 from argus_sched.agent.sources.answer import Answer
 from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
-from argus_sched.agent.sources.pieces import Beginnings, LineJoiner, Piece
+from argus_sched.agent.sources.pieces import Beginnings, LineJoiner, Piece, Quiet
 
 FIRST_TAIL = 200
 GROWTH = 8
@@ -29,13 +29,11 @@ Open = Callable[[int], Answer]
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The answer to read: its tail, whether it holds the whole log, and the first piece of the next shorter
-    one, which must stand in it."""
+    """The answer to read, its tail, and whether it is known to hold the whole log."""
 
     answer: Answer
     tail: int
     whole: bool
-    landmark: Piece | None
 
 
 class TailReading:
@@ -81,7 +79,7 @@ class TailReading:
     def _newest_ns(self) -> int:
         """The stamp of the log's newest record, -1 for an empty log."""
         answer = self._open_log(1)
-        newest_ns = max((piece.stamp_ns for piece in answer.pieces()), default=-1)
+        newest_ns = max(map(_stamp, answer.pieces()), default=-1)
         self._close(answer)
         return newest_ns
 
@@ -90,14 +88,16 @@ class TailReading:
 
         A longer tail that begins with the same record shows that there is nothing older.
         """
-        shorter: Piece | None = None
+        shorter: Answer | None = None
         for tail in self._tails():
             answer = self._open_log(tail)
+            if shorter is not None:
+                answer.expect(shorter.first_record)
             first = answer.first()
-            whole = first is None or first == shorter
+            whole = first is None or (shorter is not None and first == shorter.first())
             if first is None or whole or first.stamp_ns < self._intake.needed_ns or tail == self._most:
-                return _Chosen(answer, tail, whole, shorter)
-            shorter = first
+                return _Chosen(answer, tail, whole)
+            shorter = answer
             self._close(answer)
         raise AssertionError("the longest tail is always chosen")
 
@@ -112,12 +112,16 @@ class TailReading:
         answer, first = chosen.answer, chosen.answer.first()
         oldest_ns = first.stamp_ns if first else None
         joined = self._cursor is not None and oldest_ns is not None and oldest_ns <= self._cursor.stamp_ns
-        passed = self._drain(answer, joined or (chosen.whole and not self._facts.rotates), chosen.landmark)
+        self._drain(answer, trusted=joined or (chosen.whole and not self._facts.rotates))
         complete = not answer.problem and self._last_ns >= newest_ns
         whole = complete and (chosen.whole or answer.count < chosen.tail)
         begins_ns = self._facts.begins_ns if not self._facts.rotates or oldest_ns is None else None
         self._span = first_span(oldest_ns, whole, self._cursor, self._horizon_ns, begins_ns)
-        if complete and first is not None and (not passed or self._lacks_records(chosen, first)):
+        if (
+            complete
+            and first is not None
+            and (not answer.passed_landmark or self._lacks_records(chosen, first))
+        ):
             self.notes.append("log damaged: the daemon leaves records out, so what is covered begins anew")
             self._span = Span(self._last_ns, gap=True)
         elif complete and not whole and first is not None and first.stamp_ns > self._intake.needed_ns:
@@ -140,22 +144,25 @@ class TailReading:
         self._close(check)
         return not same and self._newest_ns() == self._last_ns
 
-    def _drain(self, answer: Answer, trusted: bool, landmark: Piece | None = None) -> bool:
-        """Take the whole answer in; whether it passed the landmark, where there is one."""
+    def _drain(self, answer: Answer, trusted: bool) -> None:
+        """Take the whole answer in; once everything that follows is new, only what may speak is looked at."""
         joiner = LineJoiner(Beginnings(trusted))
-        offer = self._intake.offer
-        passed = landmark is None
+        offer, needed_ns = self._intake.offer, self._intake.needed_ns
         for piece in answer.pieces():
-            passed = passed or piece == landmark
+            if isinstance(piece, Quiet):
+                joiner.pass_over(piece)
+                self._intake.pass_over(piece.number, piece.newest_ns, piece.at_newest)
+                self._last_ns = max(self._last_ns, piece.newest_ns)
+                continue
             if piece.stamp_ns > self._last_ns:
                 self._last_ns = piece.stamp_ns
+            answer.quietly = answer.quietly or piece.stamp_ns > needed_ns
             for line in joiner.add(piece):
                 offer(line)
         if self._facts.ended and not answer.problem:
             for line in joiner.rest():
                 offer(line)
         self._close(answer)
-        return passed
 
     def _recover(self, chosen: _Chosen, newest_ns: int) -> None:
         """The answer ended early: once more, then from behind the damage, by a shorter tail.
@@ -207,7 +214,8 @@ class TailReading:
 
     def _is_sound(self, tail: int, newest_ns: int) -> bool:
         answer = self._open_log(tail)
-        last_ns = max((piece.stamp_ns for piece in answer.pieces()), default=-1)
+        answer.quietly = True
+        last_ns = max(map(_stamp, answer.pieces()), default=-1)
         self._close(answer)
         complete = answer.count == tail or not answer.counts_records
         return complete and not answer.problem and last_ns >= newest_ns
@@ -215,3 +223,7 @@ class TailReading:
     def _close(self, answer: Answer) -> None:
         self.bytes += answer.bytes
         answer.close()
+
+
+def _stamp(piece: Piece | Quiet) -> int:
+    return piece.newest_ns if isinstance(piece, Quiet) else piece.stamp_ns

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from argus_sched.agent.dockertext import TextJoiner, split_lines
+from argus_sched.agent.dockertext import LONGEST_LINE, TextJoiner
 from argus_sched.agent.logevents import Coverage, Cursor
 from argus_sched.agent.reach import Span, coverage, first_span
 from argus_sched.agent.sources.answer import Deadline
-from argus_sched.agent.sources.blocks import blocks, start_offset
+from argus_sched.agent.sources.blocks import NEWEST, line_blocks, start_offset
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.pieces import Line
+from argus_sched.agent.speech import every_line, loud_lines
 from argus_sched.agent.stamps import parse_stamp
-
-_CHECK_EVERY = 4096
 
 
 class TextFileReading:
@@ -47,6 +45,7 @@ class TextFileReading:
         self._oldest_ns: int | None = None
         self._last_ns = -1
         self._span: Span | None = None
+        self._joiner = TextJoiner()
 
     def run(self) -> None:
         """Read what is new; raises OSError when the file cannot be opened."""
@@ -63,14 +62,20 @@ class TextFileReading:
         return coverage(self._span, max(self._last_ns, 0), asked_ns, reached_end=not self.problem)
 
     def _read(self, file: BinaryIO) -> None:
-        joiner = TextJoiner()
-        for number, (line, ended) in enumerate(split_lines(self._counted(file))):
-            if not number % _CHECK_EVERY and not self._deadline.left:
+        quietly = False
+        for block, final in line_blocks(file, LONGEST_LINE):
+            if not self._deadline.left:
                 self.problem = f"the log was not read within {self._deadline.seconds:g} s"
                 return
-            if not ended and not self._still:
-                return
-            for record in joiner.records(line, number):
+            self.bytes += len(block)
+            self._block(block if self._still else block[: block.rfind(b"\n") + 1], quietly, final)
+            quietly = self._last_ns > self._intake.needed_ns
+
+    def _block(self, block: bytes, quietly: bool, final: bool) -> None:
+        """Every line of a block, or once everything is new, those that may speak."""
+        for passed, line in loud_lines(block, NEWEST if final else 1) if quietly else every_line(block):
+            self._intake.pass_over(passed)
+            for record in self._joiner.records(line, 0):
                 self._line(Line(record.stamp_ns, "stdout", record.text))
 
     def _line(self, line: Line) -> None:
@@ -78,11 +83,6 @@ class TextFileReading:
             self._oldest_ns = line.stamp_ns
         self._last_ns = max(self._last_ns, line.stamp_ns)
         self._intake.offer(line)
-
-    def _counted(self, file: BinaryIO) -> Iterator[bytes]:
-        for block in blocks(file):
-            self.bytes += len(block)
-            yield block
 
 
 def _stamp_of(line: bytes) -> int | None:
