@@ -149,6 +149,22 @@ def fold(evidence: Evidence, container: str, events: Iterable[Event]) -> Evidenc
     )
 
 
+def combine(evidence: Evidence, more: Evidence) -> Evidence:
+    """The facts of both; what else is known stays as it is in `evidence`."""
+    both = {
+        key: _union([evidence.jobs[key], facts]) if key in evidence.jobs else facts
+        for key, facts in more.jobs.items()
+    }
+    return replace(
+        evidence,
+        jobs={**evidence.jobs, **both},
+        scheduler=_union([evidence.scheduler, more.scheduler]),
+        heard_ns=max(evidence.heard_ns, more.heard_ns),
+        ran_ns=max(evidence.ran_ns, more.ran_ns),
+        ended_ns=max(evidence.ended_ns, more.ended_ns),
+    )
+
+
 def cover(evidence: Evidence, container: Container, coverage: Coverage, cursor: Cursor | None) -> Evidence:
     """`evidence` after a read of `container` as far as `coverage` says; `cursor` None keeps the old one.
 

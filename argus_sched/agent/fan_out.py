@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -18,6 +19,8 @@ def fan_out(
     work: Mapping[Key, Callable[[], Value]], seconds: float, most: int = MOST_WORKERS
 ) -> dict[Key, Value | Exception]:
     """What each piece of `work` returned or raised within `seconds`; a piece that is not done has no entry.
+
+    `seconds` may be infinite, for work that bounds itself.
 
     The threads are daemons: one that hangs in a system call keeps neither this call nor the process.
     """
@@ -51,7 +54,8 @@ def _collect(
     found: dict[Key, Value | Exception] = {}
     while len(found) < expected:
         try:
-            key, outcome = done.get(timeout=max(0.0, finish - time.monotonic()))
+            left = None if finish == math.inf else max(0.0, finish - time.monotonic())
+            key, outcome = done.get(timeout=left)
         except queue.Empty:
             break
         found[key] = outcome

@@ -61,10 +61,11 @@ def load(args: argparse.Namespace) -> tuple[AgentSettings, tuple[Pack, ...], Map
 
 
 def log_to_stderr() -> None:
-    """Let what the agent logs appear on standard error, a line each, as this program's."""
+    """Let what the agent logs appear on standard error, as this program's; of its libraries only errors."""
     import logging
 
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="argus-sched: %(message)s")
+    logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="argus-sched: %(message)s")
+    logging.getLogger("argus_sched").setLevel(logging.WARNING)
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -100,6 +100,67 @@ def site(
     docker_host.remove("labs-backend")
 
 
+REPLICA = """
+import logging, sys, time
+from apscheduler.schedulers.background import BackgroundScheduler
+logging.basicConfig(level=logging.INFO)
+scheduler = BackgroundScheduler(timezone="UTC")
+scheduler.add_job(print, "cron", second="*", name="Send due scheduled messages")
+scheduler.start()
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def replicas(docker_host: DockerHost) -> Iterator[list[str]]:
+    """Five containers of one service that all run the same job."""
+    names = [f"replica-{number}" for number in range(5)]
+    for name in names:
+        docker_host.run_python(name, REPLICA, labels={"app": "labs"})
+    for name in names:
+        docker_host.wait_for_log(name, b"Running job")
+    yield names
+    for name in names:
+        docker_host.remove(name)
+
+
+@pytest.mark.parametrize("way", ["host", "as_remote"])
+def test_replicas_are_read_side_by_side_and_what_they_do_twice_is_seen(
+    tmp_path: Path, docker_host: DockerHost, replicas: list[str], way: str
+) -> None:
+    pack = tmp_path / "labs.yaml"
+    job = '{id: message_drain, name: "Send due scheduled messages", every: 5m}'
+    pack.write_text(
+        "app: labs\nlogs: {docker: {label: app=labs}}\n"
+        f"checks:\n  - kind: scheduler_jobs\n    jobs:\n      - {job}\n"
+    )
+    config = tmp_path / "argus.yaml"
+    config.write_text(f"state: {tmp_path}/state.db\npacks: [labs.yaml]\n")
+    command = [sys.executable, "-m", "argus_sched", "check", "--config", str(config), "--output", "json"]
+    environ = {**os.environ, "DOCKER_HOST": getattr(docker_host, way)}
+
+    def check() -> tuple[int, dict[str, Any], str]:
+        done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=120, check=False)
+        return done.returncode, json.loads(done.stdout), done.stderr
+
+    code, document, err = check()
+    (result,) = document["results"]
+    assert (code, result["phase"], err) == (1, "double_fire", "")
+    assert set(re.findall(r"replica-\d", result["reason"])) == set(replicas)
+    assert {source["source"] for source in document["sources"] if source["up"]} == {
+        "docker:app=labs",
+        *(f"docker:app=labs/{name}" for name in replicas),
+        "scheduler-lines",
+    }
+
+    docker_host.run_python(replicas[0], REPLICA, labels={"app": "labs"}, driver="none")
+    code, document, _ = check()
+    assert code == 3
+    assert document["results"][0]["phase"] == "double_fire"
+    down = [source["source"] for source in document["sources"] if not source["up"]]
+    assert down == [f"docker:app=labs/{replicas[0]}"]
+
+
 def later(length: timedelta) -> str:
     return rfc3339(datetime.now(UTC) + length)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from argus_sched.agent.blindness import LINES_NODE
 from argus_sched.agent.check import Node, Result
-from argus_sched.agent.evidence import Evidence, cover, first_seen, fold, prune
+from argus_sched.agent.evidence import Evidence, combine, cover, first_seen, fold, prune
+from argus_sched.agent.fan_out import fan_out
 from argus_sched.agent.grading import grade_job, grade_strangers
 from argus_sched.agent.job_case import Sight
 from argus_sched.agent.logevents import Container, Event, Record
@@ -21,6 +24,7 @@ from argus_sched.errors import SourceError
 
 CLOCK_TOLERANCE = timedelta(seconds=5)
 MANY_JOBS = 5000
+READERS = 8
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,10 @@ def look_at_log(
         node = Node(app, source.node, None, False, str(error))
         return blind_look(app, checks, evidence, node, clock.now())
     watched = _watched(checks)
-    reads = []
-    for container in containers:
-        read = _Read(evidence, container, watched, clock)
-        evidence = read.finish(source.read(container, evidence.cursor(container), horizon, read.take))
-        reads.append(read)
-    nodes = _nodes(source.node, app, [read.reading for read in reads if read.reading])
+    reads = _read_all(source, containers, evidence, watched, clock, horizon)
+    for read in reads:
+        evidence = read.add_to(evidence)
+    nodes = _nodes(source.node, app, [read.reading for read in reads])
     sight = _sight(reads, nodes, watched, clock.now())
     if not sight.blind:
         evidence = first_seen(evidence, [job.name for check in checks for job in check.jobs], sight.watermark)
@@ -99,43 +101,47 @@ def _watched(checks: Iterable[JobsCheck]) -> frozenset[str]:
     return frozenset(key for check in checks for job in check.jobs for key in (job.id, job.name))
 
 
+@dataclass(frozen=True)
 class _Read:
-    """One container's read while it runs: folds batch after batch, so memory does not grow with the log."""
+    """One container's read: what was said, how far it reached, the newest stamp that lies in the future."""
 
-    def __init__(
-        self, evidence: Evidence, container: Container, watched: frozenset[str], clock: Clock
-    ) -> None:
-        self.container = container
-        self.reading: Reading | None = None
+    container: Container
+    said: Evidence
+    reading: Reading
+    future_ns: int
+    latest_ns: int
+
+    def add_to(self, evidence: Evidence) -> Evidence:
+        """`evidence` after the read; as it was, when nothing usable came."""
+        coverage = self.reading.coverage
+        if coverage is None:
+            return evidence
+        # Lines from the future are set aside, not forgotten: with the old cursor the next pass meets them.
+        cursor = None if self.future_ns else self.reading.cursor
+        reach = replace(coverage, to_ns=min(coverage.to_ns, self.latest_ns))
+        return cover(combine(evidence, self.said), self.container, reach, cursor)
+
+
+class _Listener:
+    """Understands the records of one container batch after batch, so memory does not grow with the log."""
+
+    def __init__(self, container: Container, watched: frozenset[str], clock: Clock) -> None:
+        self.said = Evidence()
         self.future_ns = 0
-        self._before = self._evidence = evidence
+        self._container = container
         self._watched = watched
         self._clock = clock
         self._parser = LineParser()
 
     def take(self, records: Iterable[Record]) -> None:
-        """Understand one batch of records."""
-        self._fold(event for record in records for event in self._parser.feed(record))
-
-    def finish(self, reading: Reading) -> Evidence:
-        """The evidence after the read; what it was before, when nothing usable came."""
-        self.reading = reading
-        self._fold(iter(self._parser.flush()))
-        if reading.coverage is None:
-            return self._before
-        # Lines from the future are set aside, not forgotten: with the old cursor the next pass meets them.
-        cursor = None if self.future_ns else reading.cursor
-        latest_ns = nanoseconds(self._clock.now())
-        coverage = replace(reading.coverage, to_ns=min(reading.coverage.to_ns, latest_ns))
-        return cover(self._evidence, self.container, coverage, cursor)
-
-    def _fold(self, events: Iterator[Event]) -> None:
+        """Understand one batch."""
+        events = (event for record in records for event in self._parser.feed(record))
         latest_ns = nanoseconds(self._clock.now() + CLOCK_TOLERANCE)
-        self._evidence = fold(self._evidence, self.container.key, self._until(latest_ns, events))
-        if len(self._evidence.jobs) > len(self._watched) + MANY_JOBS:
-            self._evidence = prune(self._evidence, self._watched, self._evidence.containers)
+        self.said = fold(self.said, self._container.key, self._until(latest_ns, events))
+        if len(self.said.jobs) > len(self._watched) + MANY_JOBS:
+            self.said = prune(self.said, self._watched)
 
-    def _until(self, latest_ns: int, events: Iterator[Event]) -> Iterator[Event]:
+    def _until(self, latest_ns: int, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             if event.stamp_ns <= latest_ns:
                 yield event
@@ -143,8 +149,32 @@ class _Read:
                 self.future_ns = max(self.future_ns, event.stamp_ns)
 
 
+def _read_all(
+    source: LogSource,
+    containers: Sequence[Container],
+    evidence: Evidence,
+    watched: frozenset[str],
+    clock: Clock,
+    horizon: datetime,
+) -> list[_Read]:
+    """The reads of all containers, side by side; each is bounded by the source's own time limit."""
+
+    def read(container: Container) -> _Read:
+        listener = _Listener(container, watched, clock)
+        reading = source.read(container, evidence.cursor(container), horizon, listener.take)
+        latest_ns = nanoseconds(clock.now())
+        return _Read(container, listener.said, reading, listener.future_ns, latest_ns)
+
+    work = {number: partial(read, container) for number, container in enumerate(containers)}
+    found = fan_out(work, math.inf, READERS)
+    reads = [found[number] for number in sorted(found)]
+    for failed in (one for one in reads if isinstance(one, Exception)):
+        raise failed
+    return [one for one in reads if isinstance(one, _Read)]
+
+
 def _sight(reads: Sequence[_Read], nodes: Sequence[Node], watched: frozenset[str], now: datetime) -> Sight:
-    readings = [read.reading for read in reads if read.reading]
+    readings = [read.reading for read in reads]
     # The slowest complete read; what a broken one did not reach is a hole in the evidence, and told as one.
     reached = [reading.coverage for reading in readings if reading.coverage and reading.coverage.reached_end]
     return Sight(

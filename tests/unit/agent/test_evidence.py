@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import reduce
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from argus_sched.agent.evidence import (
     RUNS_KEPT,
     STRANGERS_KEPT,
     Evidence,
+    combine,
     cover,
     first_seen,
     fold,
@@ -65,6 +67,9 @@ def test_any_split_any_order_and_any_repetition_of_lines_gives_the_same_evidence
         if chance.random() < 0.2:
             split = from_json(to_json(split))
     assert without_doubles(split) == without_doubles(whole)
+    parts = [fold(Evidence(), where, lines) for where, lines in pieces]
+    summed = reduce(combine, parts, Evidence())
+    assert without_doubles(summed) == without_doubles(whole)
     assert from_json(to_json(whole)) == whole
 
 
