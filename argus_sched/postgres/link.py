@@ -17,13 +17,18 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
 from argus_sched.errors import ClaimStoreError, SchedulerError, SchemaError
+from argus_sched.postgres.connection import read_dsn
 from argus_sched.scheduling.claims import OutcomeUnknownError
 
 Connection = psycopg.Connection[TupleRow]
 Row = tuple[Any, ...]
+
+# A peer that went without a word is given up after about three seconds, not after the kernel's hours.
+_IMPATIENT = {"keepalives_idle": 2, "keepalives_interval": 1, "keepalives_count": 2, "tcp_user_timeout": 3000}
 
 _links: weakref.WeakSet[Link] = weakref.WeakSet()
 
@@ -43,7 +48,7 @@ class Link:
         settings: Mapping[str, str],
         on_open: Callable[[Connection], None] | None = None,
     ) -> None:
-        self._dsn = dsn
+        self._conninfo = conninfo(dsn, **_IMPATIENT)
         self._name = name
         self._settings = settings
         self._on_open = on_open
@@ -78,21 +83,12 @@ class Link:
             return self._connection
         self._drop()
         try:
-            connection = psycopg.connect(
-                self._dsn,
-                autocommit=True,
-                application_name=self._name,
-                connect_timeout=3,
-                keepalives_idle=2,
-                keepalives_interval=1,
-                keepalives_count=2,
-                tcp_user_timeout=3000,
-            )
-            self._prepare(connection)
+            self._connection = psycopg.connect(self._conninfo, autocommit=True, application_name=self._name)
+            self._prepare(self._connection)
         except psycopg.Error as error:
+            self._drop()
             raise ClaimStoreError(f"the database cannot be reached: {_one_line(error)}") from error
-        self._connection = connection
-        return connection
+        return self._connection
 
     def _prepare(self, connection: Connection) -> None:
         for setting, value in self._settings.items():
@@ -131,6 +127,11 @@ class Link:
                 os.dup2(null, self._connection.fileno(), inheritable=False)
                 os.close(null)
         self._connection = None
+
+
+def conninfo(dsn: str, **parameters: int) -> str:
+    """A libpq connection string of `dsn` (SQLAlchemy's form too), with a bounded wait, and `parameters`."""
+    return make_conninfo("", **{"connect_timeout": 5, **read_dsn(dsn), **parameters})
 
 
 def _speaks_up(connection: Connection) -> bool:

@@ -11,6 +11,7 @@ from psycopg.rows import dict_row
 
 from argus_sched.errors import SchedulerError
 from argus_sched.postgres import schema
+from argus_sched.postgres.link import conninfo
 
 Row = dict[str, Any]
 
@@ -104,7 +105,7 @@ def _reading(dsn: str) -> Iterator[psycopg.Connection[Row]]:
     try:
         schema.check(dsn)
         with psycopg.connect(
-            dsn, autocommit=True, connect_timeout=5, application_name="argus-cli", row_factory=dict_row
+            conninfo(dsn), autocommit=True, application_name="argus-cli", row_factory=dict_row
         ) as connection:
             yield connection
     except psycopg.Error as error:

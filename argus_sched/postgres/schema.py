@@ -8,17 +8,15 @@ from importlib import resources
 
 import psycopg
 from psycopg import errors, sql
-from psycopg.rows import TupleRow
 
 from argus_sched.advisory_keys import MIGRATION
 from argus_sched.errors import SchemaError
+from argus_sched.postgres.link import Connection, conninfo
 
 SCHEMA = "argus_sched"
 TABLES = ("leader", "namespace", "job", "job_switch", "run", "worker")
 LOCK_TIMEOUT = 60.0
 _RETRY = 0.1
-
-Connection = psycopg.Connection[TupleRow]
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def check(dsn: str) -> None:
 
 
 def _connected(dsn: str) -> Connection:
-    return psycopg.connect(dsn, autocommit=True, connect_timeout=5, application_name="argus-schema")
+    return psycopg.connect(conninfo(dsn), autocommit=True, application_name="argus-schema")
 
 
 def _missing(connection: Connection) -> list[Migration]:
@@ -91,10 +89,10 @@ def _missing(connection: Connection) -> list[Migration]:
 
 
 def _applied(connection: Connection) -> set[int]:
-    row = connection.execute("SELECT to_regclass('argus_sched.migration') IS NOT NULL").fetchone()
-    if not row or not row[0]:
-        return set()
     try:
+        row = connection.execute("SELECT to_regclass('argus_sched.migration') IS NOT NULL").fetchone()
+        if not row or not row[0]:
+            return set()
         return {number for (number,) in connection.execute("SELECT number FROM argus_sched.migration")}
     except errors.InsufficientPrivilege as error:
         raise _without_rights(connection, f"{SCHEMA}.migration") from error

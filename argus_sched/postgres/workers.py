@@ -90,11 +90,11 @@ class PostgresWorker:
 
     def leave(self, link: Link) -> None:
         """Say that this worker stopped, and free its lock."""
-        link.rows(
-            "UPDATE argus_sched.worker SET stopped_at = clock_timestamp() WHERE instance = %s",
-            (self._worker,),
-        )
-        link.close()
+        stopped = "UPDATE argus_sched.worker SET stopped_at = clock_timestamp() WHERE instance = %s"
+        try:
+            link.rows(stopped, (self._worker,))
+        finally:
+            link.close()
 
     def _hold(self, connection: Connection) -> None:
         connection.execute("SELECT pg_try_advisory_lock(%s)", (self._key,))

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 
 from argus_sched.clock import Clock
-from argus_sched.errors import ClaimStoreError, JobError
+from argus_sched.errors import ArgusError, JobError
 from argus_sched.scheduling import fires as fires_service
 from argus_sched.scheduling import keeper as keeper_service
 from argus_sched.scheduling import leader_services as services_service
@@ -180,7 +180,7 @@ class Machine:
         try:
             self.keeper.flush()
             self.store.close()
-        except ClaimStoreError as error:
+        except ArgusError as error:
             _log.warning("the scheduler stopped, but could not tell its store: %s", error)
 
     def _spawn(self, name: str, target: Callable[[], None]) -> None:
