@@ -74,8 +74,8 @@ class LineParser:
         if pieces is None:
             return self._first(record) if may_speak(record.text) else []
         text = clean(record.text)
-        if _starts_record(text):
-            return self._give_up(record.stream) + self._first(record)
+        if not _goes_on(pieces[0], text):
+            return self._give_up(record.stream) + self.feed(record)
         return self._go_on(pieces, record, text)
 
     def flush(self) -> list[Event]:
@@ -200,6 +200,11 @@ def _json_object(text: str) -> dict[str, Any] | None:
 def _printable(text: str) -> str:
     """JSON may spell half of a surrogate pair, which no encoding can write."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _goes_on(first: Record, text: str) -> bool:
+    """Whether a record can be the rest of a name that `first` began, or of a line that a console wrapped."""
+    return text.startswith(_WRAPPED_NEXT) or (is_unfinished(first.text) and not _starts_record(text))
 
 
 def _starts_record(text: str) -> bool:

@@ -78,7 +78,7 @@ class Answer:
         """Notice the landmark, and keep the first record to be one."""
         if not self.passed_landmark:
             self.passed_landmark = self._landmark in data
-        self.first_record = self.first_record or data[first.start : first.end]
+        self.first_record = self.first_record or data[first[1] : first[2]]
 
     def pieces(self) -> Iterator[Piece | Quiet]:
         """Every piece, once; runs of quiet ones as one number where `quietly` is set."""

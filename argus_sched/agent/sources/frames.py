@@ -7,7 +7,6 @@ as a big-endian unsigned 32-bit number (moby pkg/stdcopy). A container with a TT
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 HEADER = struct.Struct(">II")
 STREAMS = {0 << 24: "stdin", 1 << 24: "stdout", 2 << 24: "stderr"}
@@ -16,12 +15,8 @@ DAEMON = 3 << 24
 LONGEST = 4 << 20
 
 
-class Span(NamedTuple):
-    """Where one payload stands in the bytes beside it, and its stream."""
-
-    stream: str
-    start: int
-    end: int
+# The stream of one payload, and where it begins and ends in the bytes beside it.
+Span = tuple[str, int, int]
 
 
 class FrameParser:
@@ -68,7 +63,7 @@ class FrameParser:
             if stream is None:
                 self.problem = daemon_said(data[at + 8 : end])
                 return spans
-            spans.append(Span(stream, at + 8, end))
+            spans.append((stream, at + 8, end))
             at = end
         self._held += data[at:]
         return spans

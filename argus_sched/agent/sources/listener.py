@@ -59,8 +59,8 @@ class Listener:
 
 def _passed(data: bytes, spans: Sequence[Span]) -> Quiet:
     """A run of quiet records; the stamp at the end is what the next read goes on from."""
-    last = spans[-1]
-    stamp_ns, length = parse_stamp(data[last.start : last.end]) or (-1, 0)
-    text = data[last.start : last.start + length]
-    same = takewhile(lambda span: data.startswith(text, span.start), reversed(spans))
-    return Quiet(len(spans), frozenset(span.stream for span in spans), stamp_ns, sum(1 for _ in same))
+    _, start, end = spans[-1]
+    stamp_ns, length = parse_stamp(data[start:end]) or (-1, 0)
+    text = data[start : start + length]
+    same = takewhile(lambda span: data.startswith(text, span[1]), reversed(spans))
+    return Quiet(len(spans), frozenset(stream for stream, _, _ in spans), stamp_ns, sum(1 for _ in same))

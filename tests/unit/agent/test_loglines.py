@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -311,7 +312,7 @@ def steps(work: Callable[[], Any]) -> int:
     return count
 
 
-BULK = {
+BULK: dict[str, Callable[[int], list[str]]] = {
     "one opening after another": lambda n: [f'{LOGGER}Running job "a'] * n,
     "openings that go on": lambda n: [f'{LOGGER}Running job "a', "b", "c"] * (n // 3),
     "switch lines that never close": lambda n: [LOGGER + 'Job "x' + '" (id=' * n],
@@ -323,7 +324,7 @@ BULK = {
 
 @pytest.mark.parametrize("kind", sorted(BULK))
 def test_work_grows_with_the_input_and_no_faster(kind: str) -> None:
-    small, large = (steps(lambda n=n: read(*BULK[kind](n))) for n in (150, 600))
+    small, large = (steps(partial(read, *BULK[kind](number))) for number in (150, 600))
     assert large < 6 * small + 500
 
 

@@ -93,6 +93,6 @@ def test_a_file_that_goes_between_listing_and_reading_is_a_problem_and_no_crash(
     source = open_source(LogSpec(path=str(path)), clock=ManualClock(), timeout=1.0)
     (container,) = source.containers()
     path.unlink()
-    reading = source.read(container, None, T0, list)
+    reading = source.read(container, None, T0, lambda records: None)
     assert reading.coverage is None
     assert "No such file" in reading.problem
