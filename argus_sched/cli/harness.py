@@ -34,7 +34,13 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--workers", metavar="N", type=int, default=3)
     add("--jobs", metavar="N", type=int, default=20)
-    add("--duration", metavar="TIME", default="60s", help="go on with faults for so long (30s, 10m, 1h)")
+    add(
+        "--duration",
+        metavar="TIME",
+        type=_seconds,
+        default=60.0,
+        help="go on with faults for so long (30s, 10m, 1h)",
+    )
     add("--faults", metavar="NAMES", help="comma separated, or none; without it all that this machine can do")
     add("--seed", metavar="N", type=int, help="order and spacing of the faults; without it a random one")
     add("--profile", choices=("default", "fast", "recipe"), default="default")
@@ -83,7 +89,7 @@ def _configure_failover(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     import random
 
-    from argus_sched.agent.durations import parse_duration
+    from argus_sched.agent.config.durations import parse_duration
     from argus_sched.harness.arena import possible_faults
     from argus_sched.harness.settings import RunSettings
 
@@ -92,7 +98,7 @@ def _run(args: argparse.Namespace) -> int:
     settings = RunSettings(
         workers=args.workers,
         jobs=args.jobs,
-        duration=parse_duration(args.duration).total_seconds(),
+        duration=args.duration,
         faults=faults,
         seed=seed,
         profile=args.profile,
@@ -161,6 +167,15 @@ def _failover(args: argparse.Namespace) -> int:
     with ending_cleanly():
         took_over = fail_over(args.dsn, key, args.fault, args.seconds, Console(sys.stdout, 3).tell)
     return HELD if took_over else VIOLATED
+
+
+def _seconds(text: str) -> float:
+    from argus_sched.agent.durations import parse_duration
+
+    try:
+        return parse_duration(text).total_seconds()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _names(text: str) -> tuple[str, ...]:

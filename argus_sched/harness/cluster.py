@@ -85,7 +85,12 @@ class Cluster:
     """Workers in their slots. Not thread-safe: one thread starts, looks and injects."""
 
     def __init__(
-        self, folder: Path, settings: WorkerSettings, slots: Iterable[Slot], launcher: Launcher
+        self,
+        folder: Path,
+        settings: WorkerSettings,
+        slots: Iterable[Slot],
+        launcher: Launcher,
+        log: str | None = None,
     ) -> None:
         self.folder = folder
         self.settings = settings
@@ -93,6 +98,7 @@ class Cluster:
         self.workers: dict[str, Worker] = {}
         self.events: list[Event] = []
         self._launcher = launcher
+        self._log = log
         self._tails: dict[str, _Tail] = {}
         self._doomed: dict[str, tuple[float, str]] = {}
         self._pumps: list[threading.Thread] = []
@@ -119,8 +125,8 @@ class Cluster:
         self._pumps.append(pump)
 
     def log_path(self, slot: str) -> Path:
-        """The log of a slot, in the form of Docker's json-file driver."""
-        return self.folder / "logs" / f"{slot}-json.log"
+        """The log of a slot, in the form of Docker's json-file driver; all slots may share one."""
+        return self.folder / "logs" / f"{self._log or slot}-json.log"
 
     def record(self, event: Event) -> None:
         """Add an event that the harness itself caused or saw."""

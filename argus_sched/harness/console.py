@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import textwrap
 import time
 from collections.abc import Iterator
 from types import FrameType
 from typing import TextIO
+
+PAGE = 96
 
 
 class Console:
@@ -22,6 +25,13 @@ class Console:
         """Print one line at once."""
         seconds = time.monotonic() - self._began
         print(f"{seconds:7.{self._digits}f} s  {line}", file=self._stream, flush=True)
+
+
+def narrate(text: str) -> None:
+    """Print a passage of a story, folded to the width of a page."""
+    for paragraph in text.splitlines():
+        print(textwrap.fill(paragraph, PAGE, break_long_words=False, break_on_hyphens=False), flush=True)
+    print(flush=True)
 
 
 @contextlib.contextmanager

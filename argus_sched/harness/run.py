@@ -28,19 +28,19 @@ def run(settings: RunSettings, folder: Path, tell: Tell) -> Record:
     promise, jobs = profile(settings.profile), plans(settings.jobs)
     steps = scenario.draw(settings.faults, settings.seed, settings.duration, promise)
     with arena.set_up(settings, folder) as ground:
-        after = _begin(ground, jobs, tell)
+        after = begin(ground, jobs, tell)
         _do(ground, steps, tell)
         _idle(ground, after + settings.duration)
         until = time.time()
         span = round(after * 1000), round(until * 1000)
-        _drain(ground, jobs, span, tell)
+        drain(ground, jobs, span, tell)
         ground.cluster.stop(STOP_WITHIN)
-        history = ground.cluster.history(_claims(ground))
+        history = ground.cluster.history(claims(ground))
     verdict = invariants.judge(history, jobs, span, promise.rules(elects=settings.elects), settings.seed)
     return Record(settings, jobs, span, history, verdict)
 
 
-def _begin(ground: Ground, jobs: Sequence[Plan], tell: Tell) -> float:
+def begin(ground: Ground, jobs: Sequence[Plan], tell: Tell) -> float:
     """Start the workers; the instant from which on every due time counts: each job has run once."""
     cluster = ground.cluster
     tell(f"starting {sum(slot.size for slot in cluster.slots.values())} workers and {len(jobs)} jobs")
@@ -68,7 +68,7 @@ def _idle(ground: Ground, until: float) -> None:
     ground.cluster.rest(until - time.time())
 
 
-def _drain(ground: Ground, jobs: Sequence[Plan], span: tuple[int, int], tell: Tell) -> None:
+def drain(ground: Ground, jobs: Sequence[Plan], span: tuple[int, int], tell: Tell) -> None:
     """Wait until every due time of the span ran or has its answer on record, within a bound."""
     due = {(plan.job, at) for plan in jobs for at in expected.due_times(plan, *span)}
     patience = time.monotonic() + 6 * ground.profile.silence + ground.profile.probe + 10.0
@@ -84,7 +84,7 @@ def _answered(ground: Ground) -> set[tuple[str, int]]:
     return {(row.job, row.due_ms) for row in rows if row.outcome not in OPEN}
 
 
-def _claims(ground: Ground) -> Iterable[Claimed]:
+def claims(ground: Ground) -> Iterable[Claimed]:
     """The scheduler's ledger, with the harness's names of the workers."""
     names = {born.instance: born.worker for born in ground.cluster.births()}
     for row in ground.witness.ledger(ground.cluster.settings.namespace):
