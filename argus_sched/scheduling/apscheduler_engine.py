@@ -157,8 +157,9 @@ class Engine:
             self._jobs = {}
             for job in jobs:
                 self._add(loop, job)
-            loop.last_turn = SystemClock().elapsed()
             loop.start()
+            # Its first look is still to come; taking many jobs in may have lasted longer than any patience.
+            loop.last_turn = SystemClock().elapsed()
 
     def rebuild(self, jobs: Iterable[Job]) -> None:
         """Replace a scheduler whose thread died or hangs."""

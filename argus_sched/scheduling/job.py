@@ -138,6 +138,7 @@ class JobRegistry:
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._ids_by_name: dict[str, str] = {}
+        self._hash = ""
 
     def add(self, job: Job) -> None:
         """Take `job` in; raises JobError when its id or its name is taken."""
@@ -150,6 +151,7 @@ class JobRegistry:
             )
         self._jobs[job.id] = job
         self._ids_by_name[job.name] = job.id
+        self._hash = ""
 
     def get(self, job_id: str) -> Job | None:
         """The job with this id, or None."""
@@ -169,6 +171,12 @@ class JobRegistry:
 
     def schedule_hash(self) -> str:
         """A short hash over ids, names and triggers: workers of one namespace must agree on it."""
+        # Kept, since it is asked for at each promotion, which must not take as long as hashing 100,000 jobs.
+        if not self._hash:
+            self._hash = self._new_hash()
+        return self._hash
+
+    def _new_hash(self) -> str:
         digest = hashlib.sha256()
         for job_id in sorted(self._jobs):
             job = self._jobs[job_id]
