@@ -89,7 +89,6 @@ def _configure_failover(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     import random
 
-    from argus_sched.agent.config.durations import parse_duration
     from argus_sched.harness.arena import possible_faults
     from argus_sched.harness.settings import RunSettings
 
@@ -170,7 +169,7 @@ def _failover(args: argparse.Namespace) -> int:
 
 
 def _seconds(text: str) -> float:
-    from argus_sched.agent.durations import parse_duration
+    from argus_sched.agent.config.durations import parse_duration
 
     try:
         return parse_duration(text).total_seconds()

@@ -11,12 +11,13 @@ from pathlib import Path
 from argus_sched.advisory_keys import LEADER, derived_key
 from argus_sched.errors import SettingsError
 from argus_sched.harness import scenario, side_servers
-from argus_sched.harness.cluster import Cluster, Launcher, Slot, launch
+from argus_sched.harness.cluster import Cluster
 from argus_sched.harness.faults import Ground
 from argus_sched.harness.profiles import profile
 from argus_sched.harness.proxy import Proxy
 from argus_sched.harness.sampler import Sampler
 from argus_sched.harness.settings import RunSettings, WorkerSettings, plans
+from argus_sched.harness.slots import Launcher, Slot, launch
 from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres
 from argus_sched.postgres.witness import Witness, through

@@ -7,18 +7,14 @@ is started again when it died; with uvicorn, a parent of two), a *worker* one pr
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
 
 from argus_sched.errors import SourceError
 from argus_sched.harness.history import (
@@ -31,9 +27,10 @@ from argus_sched.harness.history import (
     History,
     Service,
     Started,
-    read_lines,
 )
 from argus_sched.harness.settings import WorkerSettings
+from argus_sched.harness.slots import Launcher, Slot, keep_log
+from argus_sched.harness.tail import Tail
 
 GLANCE = 0.005
 
@@ -49,36 +46,6 @@ class Worker:
     epoch: int = 0
     alive: bool = True
     frozen_at: float | None = None
-
-
-@dataclass
-class Slot:
-    """A place for a worker: the command that fills it and the process that does."""
-
-    name: str
-    dsn: str
-    size: int = 1
-    process: subprocess.Popen[bytes] | None = None
-    births: int = 0
-
-
-@dataclass
-class _Tail:
-    """How far a worker's own file was read."""
-
-    path: Path
-    offset: int = 0
-    events: list[Event] = field(default_factory=list)
-
-    def read(self) -> list[Event]:
-        with self.path.open("rb") as file:
-            file.seek(self.offset)
-            data = file.read()
-        whole = data[: data.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        fresh = list(read_lines(whole))
-        self.events += fresh
-        return fresh
 
 
 class Cluster:
@@ -99,13 +66,13 @@ class Cluster:
         self.events: list[Event] = []
         self._launcher = launcher
         self._log = log
-        self._tails: dict[str, _Tail] = {}
+        self._tails: dict[str, Tail] = {}
         self._doomed: dict[str, tuple[float, str]] = {}
         self._pumps: list[threading.Thread] = []
         for name in ("workers", "logs"):
             (folder / name).mkdir()
         (folder / "effects.jsonl").touch()
-        self._effects = _Tail(folder / "effects.jsonl")
+        self._effects = Tail(folder / "effects.jsonl")
         self._finished: set[tuple[str, int]] = set()
         settings.write(folder)
 
@@ -135,7 +102,7 @@ class Cluster:
     def look(self) -> None:
         """Read what the workers wrote since the last look, and notice who is gone."""
         for path in (self.folder / "workers").glob("*.jsonl"):
-            tail = self._tails.setdefault(path.stem, _Tail(path))
+            tail = self._tails.setdefault(path.stem, Tail(path))
             for event in tail.read():
                 self._learn(event)
         for worker in self.workers.values():
@@ -313,45 +280,6 @@ class Cluster:
         at, how = self._doomed.get(worker.name, (time.time(), "itself"))
         worker.alive, worker.role = False, "dead"
         self.record(Died(at, worker.name, how))
-
-
-Launcher = Callable[[Path, Slot], "subprocess.Popen[bytes]"]
-
-
-def launch(folder: Path, slot: Slot) -> subprocess.Popen[bytes]:
-    """Fill a slot with a worker process, or with a uvicorn parent of several."""
-    command = [sys.executable, "-m", "argus_sched.harness.worker", str(slot.size)]
-    return subprocess.Popen(
-        command,
-        env={**os.environ, **environment_of(folder, slot)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-
-
-def keep_log(stream: IO[bytes] | None, path: Path) -> None:
-    """Append each line of `stream` to `path` as Docker's json-file driver does."""
-    if stream is None:
-        return
-    with stream, path.open("a") as log:
-        for line in stream:
-            stamp = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-            entry = {"log": line.decode(errors="replace"), "stream": "stderr", "time": stamp}
-            log.write(json.dumps(entry, separators=(",", ":")) + "\n")
-            log.flush()
-
-
-def environment_of(folder: Path, slot: Slot) -> dict[str, str]:
-    """What a worker must be told."""
-    return {
-        "ARGUS_HARNESS_FOLDER": str(folder),
-        "ARGUS_HARNESS_SLOT": slot.name,
-        "ARGUS_HARNESS_DSN": slot.dsn,
-        "ARGUS_HARNESS_BIRTH": str(slot.births),
-        "PYTHONUNBUFFERED": "1",
-    }
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

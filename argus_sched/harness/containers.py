@@ -15,7 +15,7 @@ from pathlib import Path
 
 import argus_sched
 from argus_sched.errors import SourceError
-from argus_sched.harness.cluster import Slot, environment_of
+from argus_sched.harness.slots import Slot, environment_of
 
 IMAGE = "argus-harness:empty"
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc")

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from argus_sched.harness import archive, faults, invariants, labs_at_speed, run
 from argus_sched.harness.bot_api import BotApi
-from argus_sched.harness.cluster import Cluster, Slot, launch
+from argus_sched.harness.cluster import Cluster
 from argus_sched.harness.expected import Plan
 from argus_sched.harness.faults import Ground
 from argus_sched.harness.figures import Sample, samples
@@ -29,6 +29,7 @@ from argus_sched.harness.report import Record
 from argus_sched.harness.sampler import Sampler
 from argus_sched.harness.scenario import Step
 from argus_sched.harness.settings import RunSettings, WorkerSettings
+from argus_sched.harness.slots import Slot, launch
 from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres
 from argus_sched.postgres.witness import Witness

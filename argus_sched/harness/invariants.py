@@ -17,17 +17,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
 
-from argus_sched.harness import expected, figures, reigns
-from argus_sched.harness.case import Case, Fire, Run
+from argus_sched.harness import expected, fates, figures, reigns
+from argus_sched.harness.case import Case, Run
 from argus_sched.harness.expected import Plan
 from argus_sched.harness.history import Died, Fault, History, Holders, Skewed, Started
 from argus_sched.harness.verdict import Rules, Verdict, Violation, iso
 
-# How long after its end a run may still be unknown to the scheduler's own ledger.
-UNTOLD = 1.0
 # How long after a fault lateness still comes from it, in seconds.
 QUIET_AFTER = 5.0
 
@@ -37,17 +33,17 @@ def judge(
 ) -> Verdict:
     """The verdict on `history` for the due times in `span` = (after, until], milliseconds since the epoch."""
     case = Case(history, plans, span, rules)
-    doubled, fates = list(_doubled(case)), _fates(case)
+    doubled, fate = list(fates.doubled(case)), fates.fates_of(case)
     by_fault = figures.by_fault(figures.samples(history, case.reigns, case.seconds[1], case.jittered))
     two = reigns.spans_with(case.reigns, range(2, 1000), *case.seconds)
     late = list(_late_writes(case))
     return Verdict(
         seed=seed,
         expected=sum(map(len, case.expected.values())),
-        lost=len(fates.lost),
+        lost=len(fate.lost),
         doubled=len(doubled),
-        interrupted=fates.interrupted,
-        beyond_window=fates.beyond_window,
+        interrupted=fate.interrupted,
+        beyond_window=fate.beyond_window,
         max_holders=max((len(sample.pids or ()) for sample in history.of_kind(Holders)), default=0),
         leaderless_seconds=reigns.seconds(reigns.spans_with(case.reigns, range(1), *case.seconds)),
         two_leader_seconds=reigns.seconds(two),
@@ -55,7 +51,7 @@ def judge(
         lateness_ms=figures.Percentiles.of(_lateness(case)),
         faults=by_fault,
         slow=(*figures.slow(by_fault, rules.bounds), *_off_jitter(case)),
-        violations=(*doubled, *fates.lost, *fates.unexplained, *_rules(case, two, late)),
+        violations=(*doubled, *fate.lost, *fate.unexplained, *_rules(case, two, late)),
     )
 
 
@@ -68,91 +64,6 @@ def _rules(case: Case, two: Sequence[tuple[float, float]], late: Sequence[Starte
     yield from _leaderless(case)
     yield from _unfenced(case, late)
     yield from _ended_by_itself(case)
-
-
-def _doubled(case: Case) -> Iterator[Violation]:
-    for fire, runs in case.runs.items():
-        for earlier, later in pairwise(runs):
-            if not _may_repeat(case, fire, earlier, later):
-                workers = f"by {earlier.start.worker} and by {later.start.worker}"
-                apart = (later.start.at - earlier.start.at) * 1000.0
-                message = f"{fire[0]} due {iso(fire[1])} ran twice: {workers}, {apart:.0f} ms apart"
-                yield case.violation("doubled", message, fire, later.start.at)
-
-
-def _may_repeat(case: Case, fire: Fire, earlier: Run, later: Run) -> bool:
-    """True for an `at_least_once` job whose earlier worker was killed or frozen before the later run."""
-    plan, worker, began = case.plans.get(fire[0]), earlier.start.worker, earlier.start.at
-    if plan is None or not plan.at_least_once or later.start.attempt <= earlier.start.attempt:
-        return False
-    ended = later.start.at if earlier.end is None else earlier.end
-    # A worker that dies just after its body has not told anybody that it ran.
-    killed = began <= case.kills.get(worker, 0.0) <= min(later.start.at, ended + UNTOLD)
-    return killed or any(
-        f.at <= later.start.at and began <= f.until and f.at <= ended for f in case.frozen[worker]
-    )
-
-
-@dataclass
-class _Fates:
-    """What became of the due times that did not simply run."""
-
-    lost: list[Violation] = field(default_factory=list)
-    unexplained: list[Violation] = field(default_factory=list)
-    interrupted: int = 0
-    beyond_window: int = 0
-
-
-def _fates(case: Case) -> _Fates:
-    fates = _Fates()
-    leaderless = reigns.spans_with(case.reigns, range(1), case.seconds[0], case.seconds[1])
-    for job, dues in case.expected.items():
-        for due in dues:
-            runs = case.runs.get((job, due))
-            if runs is None:
-                _fate_of_missing(case, (job, due), leaderless, fates)
-            elif all(run.end is None for run in runs):
-                _fate_of_unfinished(case, (job, due), runs, fates)
-    return fates
-
-
-def _fate_of_missing(
-    case: Case, fire: Fire, leaderless: Iterable[tuple[float, float]], fates: _Fates
-) -> None:
-    claim, due = case.claims.get(fire), fire[1] / 1000.0
-    if claim is not None and claim.outcome == "interrupted":
-        if case.killed_during(claim.worker, claim.at):
-            fates.interrupted += 1
-        else:
-            said = (
-                f"{fire[0]} due {iso(fire[1])} is recorded as interrupted, but {claim.worker} was not killed"
-            )
-            fates.unexplained.append(case.violation("interrupted", said, fire, claim.at))
-    elif any(left <= due and due + case.rules.catch_up_window <= right for left, right in leaderless):
-        fates.beyond_window += 1
-    else:
-        state = f"the ledger says {claim.outcome or 'open'!r}" if claim else "it was never claimed"
-        message = f"{fire[0]} due {iso(fire[1])} was lost: no body ran and {state}"
-        fates.lost.append(case.violation("lost", message, fire))
-
-
-def _fate_of_unfinished(case: Case, fire: Fire, runs: Sequence[Run], fates: _Fates) -> None:
-    last = runs[-1].start
-    plan, claim = case.plans[fire[0]], case.claims.get(fire)
-    what = f"{fire[0]} due {iso(fire[1])} began on {last.worker} and never finished"
-    if not case.killed_during(last.worker, last.at):
-        fates.unexplained.append(
-            case.violation("interrupted", f"{what}, and nobody killed it", fire, last.at)
-        )
-    elif plan.at_least_once:
-        fates.unexplained.append(
-            case.violation("interrupted", f"{what}, and it was not run again", fire, last.at)
-        )
-    elif claim is not None and claim.outcome != "interrupted":
-        said = f"{what}; its worker was killed, but the ledger says {claim.outcome or 'open'!r}"
-        fates.unexplained.append(case.violation("interrupted", said, fire, last.at))
-    else:
-        fates.interrupted += 1
 
 
 def _untimely(case: Case) -> Iterator[Violation]:
