@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from argus_sched.agent.dsn import dsn_of
-from argus_sched.agent.notify_ports import Teller
+from argus_sched.agent.config.dsn import dsn_of
+from argus_sched.agent.config.settings import AgentSettings
 from argus_sched.agent.packs import LogSpec, Pack
 from argus_sched.agent.ports import LockView, LogSource
 from argus_sched.agent.runner import Agent
-from argus_sched.agent.settings import AgentSettings
 from argus_sched.agent.store.run_lock import run_lock
 from argus_sched.agent.store.sqlite import Store
 from argus_sched.agent.tasks import Edges
+from argus_sched.agent.telling.notify_ports import Teller
 from argus_sched.clock import Clock, SystemClock
 
 LOCK_WAIT_SECONDS = 10.0
@@ -81,7 +81,7 @@ def _open_locks(pack: Pack, environ: Mapping[str, str], timeout: float) -> Seque
 def _teller(settings: AgentSettings, store: Store, environ: Mapping[str, str]) -> Teller:
     from argus_sched.agent.notifiers import open_notifiers
     from argus_sched.agent.store.stand_in import stand_in_path
-    from argus_sched.agent.teller import IncidentTeller
+    from argus_sched.agent.telling.teller import IncidentTeller
 
     return IncidentTeller(
         store,

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from argus_sched.agent.check import Node, PassReport, Result
-from argus_sched.agent.coverage import holes
-from argus_sched.agent.durations import format_duration
-from argus_sched.agent.evidence import Evidence
+from argus_sched.agent.config.durations import format_duration
 from argus_sched.agent.instants import about, clock_text, rfc3339
-from argus_sched.agent.job_case import JobCase
+from argus_sched.agent.judging.coverage import holes
+from argus_sched.agent.judging.evidence import Evidence
+from argus_sched.agent.judging.job_case import JobCase
+from argus_sched.agent.judging.lateness import needed_since
 from argus_sched.agent.kinds.scheduler_jobs import LogLook
-from argus_sched.agent.lateness import needed_since
 from argus_sched.agent.packs import JobSpec
-from argus_sched.agent.stamps import format_stamp, instant, nanoseconds
-from argus_sched.agent.visible_text import visible
+from argus_sched.agent.reading.stamps import format_stamp, instant, nanoseconds
+from argus_sched.agent.telling.visible_text import visible
 
 
 def explain(report: PassReport, result: Result, look: LogLook | None) -> str:

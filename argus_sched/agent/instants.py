@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from argus_sched.agent.durations import format_duration
+from argus_sched.agent.config.durations import format_duration
 
 
 def rfc3339(instant: datetime) -> str:

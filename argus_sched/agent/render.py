@@ -12,8 +12,8 @@ from typing import Any
 from argus_sched.agent.check import Node, PassReport, Result
 from argus_sched.agent.instants import about, clock_text, rfc3339
 from argus_sched.agent.status import Status
+from argus_sched.agent.telling.visible_text import visible
 from argus_sched.agent.tree import Row, rows, verdict
-from argus_sched.agent.visible_text import visible
 
 WIDTH = 80
 INDENT = " " * 9

@@ -15,15 +15,15 @@ from datetime import timedelta
 from functools import partial
 
 from argus_sched.agent.check import PassReport
-from argus_sched.agent.evidence import Evidence
 from argus_sched.agent.fan_out import fan_out
+from argus_sched.agent.judging.evidence import Evidence
 from argus_sched.agent.kinds.scheduler_jobs import LogLook, judge_log
-from argus_sched.agent.notify_ports import Teller
 from argus_sched.agent.packs import JobsCheck, Pack
 from argus_sched.agent.status import Status
 from argus_sched.agent.store.run_lock import StoreBusyError
 from argus_sched.agent.store.sqlite import Memory, Store, remember
 from argus_sched.agent.tasks import Edges, LogTask, Look, Task, Verdicts, tasks_of
+from argus_sched.agent.telling.notify_ports import Teller
 from argus_sched.errors import DeliveryError, StoreError
 
 log = logging.getLogger(__name__)

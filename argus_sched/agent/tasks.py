@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from argus_sched.agent.check import Node, Result
-from argus_sched.agent.evidence import Evidence
+from argus_sched.agent.judging.evidence import Evidence
+from argus_sched.agent.judging.lock_grading import blind_lock
 from argus_sched.agent.kinds.scheduler_jobs import LogLook, blind_look, look_at_log
 from argus_sched.agent.kinds.scheduler_lock import observe_lock
-from argus_sched.agent.lock_grading import blind_lock
 from argus_sched.agent.packs import JobsCheck, LockCheck, LogSpec, Pack
 from argus_sched.agent.ports import LockView, LogSource
 from argus_sched.clock import Clock

@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Acknowledge; refuses when no open incident is meant."""
     from argus_sched.agent.store.incident_rows import acknowledge
-    from argus_sched.agent.visible_text import visible
+    from argus_sched.agent.telling.visible_text import visible
     from argus_sched.errors import SettingsError
 
     with agent_state.transaction(args.config) as connection:

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from argus_sched.agent.config.settings import AgentSettings
     from argus_sched.agent.packs import Pack
-    from argus_sched.agent.settings import AgentSettings
 
 UNKNOWN = 3
 
@@ -44,8 +44,8 @@ def load(args: argparse.Namespace) -> tuple[AgentSettings, tuple[Pack, ...], Map
     """
     from dataclasses import replace
 
-    from argus_sched.agent.pack_files import load_packs
-    from argus_sched.agent.settings import load_settings
+    from argus_sched.agent.config.pack_files import load_packs
+    from argus_sched.agent.config.settings import load_settings
 
     settings = load_settings(args.config, os.environ)
     if args.pack:
@@ -104,7 +104,7 @@ def _instant(text: str) -> datetime:
 
 
 def _length(text: str) -> timedelta:
-    from argus_sched.agent.durations import parse_duration
+    from argus_sched.agent.config.durations import parse_duration
 
     try:
         return parse_duration(text)

@@ -23,7 +23,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 @contextlib.contextmanager
 def transaction(config: str | None) -> Iterator[sqlite3.Connection]:
     """A connection to the state of these settings, inside a write transaction."""
-    from argus_sched.agent.settings import load_settings
+    from argus_sched.agent.config.settings import load_settings
     from argus_sched.agent.store.sqlite import Store
 
     state = load_settings(config, os.environ).state

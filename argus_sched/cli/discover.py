@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from argus_sched.agent.discovery.sightings import Sightings
     from argus_sched.agent.packs import LogSpec
     from argus_sched.agent.ports import LogSource
-    from argus_sched.agent.sightings import Sightings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from argus_sched import due_times
-    from argus_sched.agent.pack_text import app_from, write_pack
+    from argus_sched.agent.discovery.pack_text import app_from, write_pack
     from argus_sched.agent.sources import open_source
     from argus_sched.clock import SystemClock
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 def _log_spec(args: argparse.Namespace) -> LogSpec:
     from pathlib import Path
 
-    from argus_sched.agent.durations import parse_duration
+    from argus_sched.agent.config.durations import parse_duration
     from argus_sched.agent.packs import DEFAULT_WINDOW, LogSpec
     from argus_sched.errors import SettingsError
 
@@ -70,9 +70,9 @@ def _read(source: LogSource, horizon: datetime) -> Sightings:
     """All runs of every container; raises SourceError when one cannot be read."""
     from collections.abc import Iterable
 
+    from argus_sched.agent.discovery.sightings import Sightings
     from argus_sched.agent.logevents import Record
-    from argus_sched.agent.loglines import LineParser
-    from argus_sched.agent.sightings import Sightings
+    from argus_sched.agent.reading.loglines import LineParser
     from argus_sched.errors import SourceError
 
     seen = Sightings()

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_file(path: str, form: str) -> Iterator[Event]:
-    from argus_sched.agent.loglines import parse, split_docker_text
+    from argus_sched.agent.reading.loglines import parse, split_docker_text
     from argus_sched.agent.sources.json_file import json_records
 
     records = json_records if form == "json-file" else split_docker_text
@@ -85,7 +85,7 @@ def _opened(path: Path) -> Any:
 
 
 def _of_pack(path: str) -> int:
-    from argus_sched.agent.pack_files import load_pack
+    from argus_sched.agent.config.pack_files import load_pack
     from argus_sched.errors import SettingsError
 
     pack = load_pack(path, os.environ)
@@ -95,7 +95,7 @@ def _of_pack(path: str) -> int:
 
 
 def _of_source(spec: LogSpec) -> int:
-    from argus_sched.agent.loglines import LineParser
+    from argus_sched.agent.reading.loglines import LineParser
     from argus_sched.agent.sources import open_source
     from argus_sched.clock import SystemClock
 
@@ -127,7 +127,7 @@ def _print(event: Event) -> None:
 def as_row(event: Event) -> dict[str, Any] | None:
     """One event as JSON; None for the scheduler's debug lines, which say nothing of a job."""
     from argus_sched.agent.logevents import EventKind
-    from argus_sched.agent.stamps import format_stamp
+    from argus_sched.agent.reading.stamps import format_stamp
 
     if event.kind is EventKind.DEBUG:
         return None

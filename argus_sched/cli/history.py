@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from argus_sched.cli import agent_state
 
 if TYPE_CHECKING:
-    from argus_sched.agent.incidents import Incident
     from argus_sched.agent.store.incident_rows import Transition
+    from argus_sched.agent.telling.incidents import Incident
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _line(incident: Incident) -> str:
     from argus_sched.agent.instants import clock_text
-    from argus_sched.agent.messages import length_text
-    from argus_sched.agent.visible_text import visible
+    from argus_sched.agent.telling.messages import length_text
+    from argus_sched.agent.telling.visible_text import visible
 
     lasted = "open" if incident.duration is None else length_text(incident.duration)
     begin = f"{clock_text(incident.opened_at)}  {lasted:>7}  {incident.status.name:7}"
@@ -46,7 +46,7 @@ def _line(incident: Incident) -> str:
 
 def _step(step: Transition) -> str:
     from argus_sched.agent.instants import clock_text
-    from argus_sched.agent.visible_text import visible
+    from argus_sched.agent.telling.visible_text import visible
 
     told = f"told as {step.told}" if step.told else "not told"
     muted = f" ({visible(step.muted)})" if step.muted else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from argus_sched.cli import agent_state
 
 if TYPE_CHECKING:
-    from argus_sched.agent.settings import AgentSettings
+    from argus_sched.agent.config.settings import AgentSettings
     from argus_sched.agent.store.sqlite import Store
 
 
@@ -23,9 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one line for each channel."""
-    from argus_sched.agent.delivery import Delivery
+    from argus_sched.agent.config.settings import load_settings
     from argus_sched.agent.notifiers import open_notifiers
-    from argus_sched.agent.settings import load_settings
+    from argus_sched.agent.telling.delivery import Delivery
     from argus_sched.cli.agent_options import log_to_stderr
     from argus_sched.errors import SettingsError
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argus_sched import due_times
-from argus_sched.agent.durations import format_duration
-from argus_sched.agent.pack_files import load_pack
-from argus_sched.agent.pack_text import app_from
+from argus_sched.agent.config.durations import format_duration
+from argus_sched.agent.config.pack_files import load_pack
+from argus_sched.agent.config.yaml_nodes import quoted
+from argus_sched.agent.discovery.pack_text import app_from
 from argus_sched.agent.packs import DEFAULT_WINDOW, SHORTEST_GRACE, JobsCheck, JobSpec, LockCheck, Pack
-from argus_sched.agent.yaml_nodes import quoted
 from argus_sched.scheduling.job import Job
 from argus_sched.scheduling.scheduler import Scheduler
 

@@ -21,10 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the silence, and say what it covers."""
-    from argus_sched.agent.durations import parse_duration
+    from argus_sched.agent.config.durations import parse_duration
     from argus_sched.agent.instants import clock_text
-    from argus_sched.agent.silences import matches, new_silence
     from argus_sched.agent.store.silence_rows import add_silence
+    from argus_sched.agent.telling.silences import matches, new_silence
     from argus_sched.errors import SettingsError
 
     try:

@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> int:
     """Print one line for each."""
     from argus_sched.agent.instants import clock_text
     from argus_sched.agent.store.silence_rows import active_silences
-    from argus_sched.agent.visible_text import visible
+    from argus_sched.agent.telling.visible_text import visible
 
     with agent_state.transaction(args.config) as connection:
         silences = active_silences(connection, agent_state.now())

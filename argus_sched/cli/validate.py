@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argus_sched.agent.problems import Problem
-    from argus_sched.agent.validation import FileVerdict
+    from argus_sched.agent.config.problems import Problem
+    from argus_sched.agent.config.validation import FileVerdict
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Print a line for each good file, and one for each problem and warning."""
     import os
 
-    from argus_sched.agent.validation import validate_files
+    from argus_sched.agent.config.validation import validate_files
 
     verdicts = validate_files(args.files, args.config, os.environ)
     if args.output == "json":

@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 from argus_sched.agent.instants import rfc3339
-from argus_sched.agent.stamps import format_stamp, nanoseconds
+from argus_sched.agent.reading.stamps import format_stamp, nanoseconds
 from argus_sched.agent.store.sqlite import Store
 from argus_sched.postgres.embedded import free_port
 from tests.fakes.bot_api import TOKEN, BotApi

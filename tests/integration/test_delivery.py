@@ -19,14 +19,10 @@ from typing import Any
 
 import pytest
 
-from argus_sched.agent.channels import TelegramSettings
 from argus_sched.agent.check import Node, PassReport, Result
-from argus_sched.agent.delivery import LONGEST_BACKOFF, LONGEST_PAUSE
-from argus_sched.agent.messages import NO_LIMIT, Message
+from argus_sched.agent.config.channels import TelegramSettings
+from argus_sched.agent.config.notify_policy import NotifySettings
 from argus_sched.agent.notifiers.telegram import TelegramNotifier, Timeouts
-from argus_sched.agent.notify_policy import NotifySettings
-from argus_sched.agent.notify_ports import Accepted, Notifier, Route
-from argus_sched.agent.silences import new_silence
 from argus_sched.agent.status import Phase, Status
 from argus_sched.agent.store.incident_rows import (
     acknowledge,
@@ -38,7 +34,11 @@ from argus_sched.agent.store.notice_rows import backlog, load_chat
 from argus_sched.agent.store.silence_rows import active_silences, add_silence, end_silences
 from argus_sched.agent.store.sqlite import Store
 from argus_sched.agent.store.stand_in import stand_in_path
-from argus_sched.agent.teller import IncidentTeller
+from argus_sched.agent.telling.delivery import LONGEST_BACKOFF, LONGEST_PAUSE
+from argus_sched.agent.telling.messages import NO_LIMIT, Message
+from argus_sched.agent.telling.notify_ports import Accepted, Notifier, Route
+from argus_sched.agent.telling.silences import new_silence
+from argus_sched.agent.telling.teller import IncidentTeller
 from tests.fakes.bot_api import TOKEN, Answer, BotApi, Drop, Hang, error, refusal
 
 START = datetime(2026, 3, 14, 10, tzinfo=UTC)

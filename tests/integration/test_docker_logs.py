@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from argus_sched.agent.logevents import Cursor, Event, EventKind
-from argus_sched.agent.loglines import LineParser
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
+from argus_sched.agent.reading.loglines import LineParser
 from argus_sched.agent.sources import open_source
 from argus_sched.clock import SystemClock
 from argus_sched.errors import SourceError
@@ -182,7 +182,7 @@ def test_a_rotated_log_covers_only_what_is_left(docker_host: DockerHost, way: st
 
 
 def _ns(text: str) -> int:
-    from argus_sched.agent.stamps import parse_stamp
+    from argus_sched.agent.reading.stamps import parse_stamp
 
     stamp = parse_stamp(text.encode())
     assert stamp is not None

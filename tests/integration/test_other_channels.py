@@ -18,21 +18,21 @@ from typing import Any
 
 import pytest
 
-from argus_sched.agent.channels import AlertmanagerSettings, WebhookSettings
-from argus_sched.agent.incidents import Incident, incident_id
-from argus_sched.agent.messages import NO_LIMIT, Digest, Message, compose
-from argus_sched.agent.notices import Change, Line, Notice
+from argus_sched.agent.config.channels import AlertmanagerSettings, WebhookSettings
 from argus_sched.agent.notifiers.alertmanager import KEEP, AlertmanagerNotifier, alerts_of
 from argus_sched.agent.notifiers.stdout import StdoutNotifier
 from argus_sched.agent.notifiers.webhook import WebhookNotifier
-from argus_sched.agent.notify_ports import (
+from argus_sched.agent.status import Phase, Status
+from argus_sched.agent.telling.incidents import Incident, incident_id
+from argus_sched.agent.telling.messages import NO_LIMIT, Digest, Message, compose
+from argus_sched.agent.telling.notices import Change, Line, Notice
+from argus_sched.agent.telling.notify_ports import (
     ContentRefusedError,
     RefusedError,
     Route,
     ThrottledError,
     UnreachableError,
 )
-from argus_sched.agent.status import Phase, Status
 from argus_sched.errors import DeliveryError
 from tests.fakes.http_sink import HttpSink
 

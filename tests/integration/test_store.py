@@ -21,7 +21,7 @@ from argus_sched.agent.store.run_lock import StoreBusyError, run_lock
 from argus_sched.agent.store.sqlite import PARTS, Memory, Store, remember
 from argus_sched.clock import SystemClock
 from argus_sched.errors import StoreError
-from tests.unit.agent.evidence_cases import NOON, ago, known, run
+from tests.unit.agent.judging.evidence_cases import NOON, ago, known, run
 
 EVIDENCE = {"labs": known([run(ago(minutes=5))])}
 REPORT = PassReport(

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from argus_sched.agent.channels import TelegramSettings
-from argus_sched.agent.messages import Entity, Message, Style
+from argus_sched.agent.config.channels import TelegramSettings
 from argus_sched.agent.notifiers.telegram import TelegramNotifier, Timeouts
-from argus_sched.agent.notify_ports import (
+from argus_sched.agent.telling.messages import Entity, Message, Style
+from argus_sched.agent.telling.notify_ports import (
     ContentRefusedError,
     MovedError,
     RefusedError,
@@ -29,7 +29,7 @@ from argus_sched.agent.notify_ports import (
     TopicGoneError,
     UnreachableError,
 )
-from argus_sched.agent.secret import MASK, Secret
+from argus_sched.agent.telling.secret import MASK, Secret
 from argus_sched.errors import DeliveryError
 from tests.fakes.bot_api import TOKEN, Answer, BotApi, Drop, Hang, error, refusal
 
@@ -192,7 +192,7 @@ def test_a_missing_token_is_a_refusal_that_names_the_variable(api: BotApi) -> No
 
 def test_nothing_of_the_library_is_loaded_before_a_message_is_sent() -> None:
     code = (
-        "import sys, argus_sched.agent.notifiers, argus_sched.agent.teller;"
+        "import sys, argus_sched.agent.notifiers, argus_sched.agent.telling.teller;"
         "print([name for name in ('telegram', 'httpx', 'urllib.request') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

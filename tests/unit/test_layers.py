@@ -23,12 +23,11 @@ EDGES = {
     "prometheus_client": ("agent.metrics", "scheduling.metrics"),
     "psycopg": ("postgres.", "harness."),
     "redis": ("scheduling.redis",),
-    "rich": ("agent.render",),
-    "sqlite3": ("agent.store.", "agent.notify_ports", "agent.teller", "agent.delivery"),
+    "sqlite3": ("agent.store.", "agent.telling.notify_ports", "agent.telling.teller", "agent.telling.delivery"),
     "starlette": ("web.", "harness."),
     "telegram": ("agent.notifiers.telegram",),
     "uvicorn": ("web.", "harness."),
-    "yaml": ("agent.yaml_nodes",),
+    "yaml": ("agent.config.yaml_nodes",),
 }
 STANDARD = (set(sys.stdlib_module_names) | {"argus_sched"}) - set(EDGES)
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from argus_sched.agent.blindness import LINES_NODE
 from argus_sched.agent.check import Node, Result
-from argus_sched.agent.evidence import Evidence, combine, cover, first_seen, fold, prune
 from argus_sched.agent.fan_out import fan_out
-from argus_sched.agent.grading import grade_job, grade_strangers
-from argus_sched.agent.job_case import Sight
+from argus_sched.agent.judging.blindness import LINES_NODE
+from argus_sched.agent.judging.evidence import Evidence, combine, cover, first_seen, fold, prune
+from argus_sched.agent.judging.grading import grade_job, grade_strangers
+from argus_sched.agent.judging.job_case import Sight
 from argus_sched.agent.logevents import Container, Event, Record
-from argus_sched.agent.loglines import LineParser
 from argus_sched.agent.packs import JobsCheck
 from argus_sched.agent.ports import LogSource, Reading
-from argus_sched.agent.stamps import instant, nanoseconds
+from argus_sched.agent.reading.loglines import LineParser
+from argus_sched.agent.reading.stamps import instant, nanoseconds
 from argus_sched.clock import Clock
 from argus_sched.errors import SourceError
 

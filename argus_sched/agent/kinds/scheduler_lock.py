@@ -6,8 +6,8 @@ import threading
 from collections.abc import Sequence
 
 from argus_sched.agent.check import Node, Result
-from argus_sched.agent.lock_findings import RESAMPLE_SPAN
-from argus_sched.agent.lock_grading import blind_lock, grade_lock, may_pass
+from argus_sched.agent.judging.lock_findings import RESAMPLE_SPAN
+from argus_sched.agent.judging.lock_grading import blind_lock, grade_lock, may_pass
 from argus_sched.agent.packs import LockCheck
 from argus_sched.agent.ports import LockSample, LockView
 from argus_sched.agent.status import Phase, Status

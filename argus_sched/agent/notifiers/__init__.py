@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from argus_sched.agent.config.settings import AgentSettings
 from argus_sched.agent.notifiers.alertmanager import AlertmanagerNotifier
 from argus_sched.agent.notifiers.telegram import TelegramNotifier
 from argus_sched.agent.notifiers.webhook import WebhookNotifier
-from argus_sched.agent.notify_ports import Notifier
-from argus_sched.agent.settings import AgentSettings
+from argus_sched.agent.telling.notify_ports import Notifier
 
 
 def open_notifiers(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[Notifier, ...]:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from argus_sched.agent.channels import AlertmanagerSettings
-from argus_sched.agent.incidents import Incident
+from argus_sched.agent.config.channels import AlertmanagerSettings
 from argus_sched.agent.instants import rfc3339
-from argus_sched.agent.messages import NO_LIMIT, Message
-from argus_sched.agent.notices import Change
 from argus_sched.agent.notifiers.http_json import host_of, post_json
-from argus_sched.agent.notify_ports import Accepted, Route
-from argus_sched.agent.secret import Secret
 from argus_sched.agent.status import Status
-from argus_sched.agent.visible_text import visible
+from argus_sched.agent.telling.incidents import Incident
+from argus_sched.agent.telling.messages import NO_LIMIT, Message
+from argus_sched.agent.telling.notices import Change
+from argus_sched.agent.telling.notify_ports import Accepted, Route
+from argus_sched.agent.telling.secret import Secret
+from argus_sched.agent.telling.visible_text import visible
 
 ALERT_NAME = "ArgusCheck"
 KEEP = timedelta(hours=1)

@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from argus_sched.agent.notify_ports import ContentRefusedError, RefusedError, ThrottledError, UnreachableError
-from argus_sched.agent.secret import Secret
+from argus_sched.agent.telling.notify_ports import (
+    ContentRefusedError,
+    RefusedError,
+    ThrottledError,
+    UnreachableError,
+)
+from argus_sched.agent.telling.secret import Secret
 from argus_sched.errors import DeliveryError
 
 TIMEOUT_SECONDS = 5.0

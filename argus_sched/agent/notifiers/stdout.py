@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
-from argus_sched.agent.messages import NO_LIMIT, Message
-from argus_sched.agent.notify_ports import Accepted, Route, UnreachableError
+from argus_sched.agent.telling.messages import NO_LIMIT, Message
+from argus_sched.agent.telling.notify_ports import Accepted, Route, UnreachableError
 
 
 class StdoutNotifier:

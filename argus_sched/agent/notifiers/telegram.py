@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from argus_sched.agent.channels import TelegramSettings
-from argus_sched.agent.messages import TELEGRAM_LIMIT, Message
-from argus_sched.agent.notify_ports import (
+from argus_sched.agent.config.channels import TelegramSettings
+from argus_sched.agent.telling.messages import TELEGRAM_LIMIT, Message
+from argus_sched.agent.telling.notify_ports import (
     Accepted,
     ContentRefusedError,
     MovedError,
@@ -28,7 +28,7 @@ from argus_sched.agent.notify_ports import (
     TopicGoneError,
     UnreachableError,
 )
-from argus_sched.agent.secret import Secret, guard_logs
+from argus_sched.agent.telling.secret import Secret, guard_logs
 from argus_sched.errors import DeliveryError, MissingExtraError, SettingsError
 
 if TYPE_CHECKING:

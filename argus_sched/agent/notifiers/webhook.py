@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from argus_sched.agent.channels import WebhookSettings
+from argus_sched.agent.config.channels import WebhookSettings
 from argus_sched.agent.instants import rfc3339
-from argus_sched.agent.messages import NO_LIMIT, Message
-from argus_sched.agent.notices import Line
 from argus_sched.agent.notifiers.http_json import host_of, post_json
-from argus_sched.agent.notify_ports import Accepted, Route
-from argus_sched.agent.secret import Secret
+from argus_sched.agent.telling.messages import NO_LIMIT, Message
+from argus_sched.agent.telling.notices import Line
+from argus_sched.agent.telling.notify_ports import Accepted, Route
+from argus_sched.agent.telling.secret import Secret
 
 VERSION = 1
 

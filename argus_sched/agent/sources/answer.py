@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from argus_sched.agent.dockertext import TextJoiner, split_lines
+from argus_sched.agent.reading.dockertext import TextJoiner, split_lines
 from argus_sched.agent.sources.frames import FrameParser, Span, daemon_said
 from argus_sched.agent.sources.listener import Listener
 from argus_sched.agent.sources.pieces import Piece, Quiet

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from argus_sched.agent.stamps import SECOND_NS
+from argus_sched.agent.reading.stamps import SECOND_NS
 
 BLOCK = 1 << 18
+PROBE = 1 << 15
 # The newest records of a file are always looked at: by their stamps the next read goes on.
 NEWEST = 64
 
@@ -15,9 +16,11 @@ StampOf = Callable[[bytes], int | None]
 
 
 def blocks(file: BinaryIO, size: int = BLOCK) -> Iterator[bytes]:
-    """The file from where it stands to its end."""
-    while block := file.read(size):
+    """The file from where it stands to its end; a short block first, since a read mostly finds little new."""
+    block = file.read(min(PROBE, size))
+    while block:
         yield block
+        block = file.read(size)
 
 
 def line_blocks(file: BinaryIO, longest: int) -> Iterator[tuple[bytes, bool]]:
@@ -56,11 +59,30 @@ def start_offset(file: BinaryIO, end: int, needed_ns: int, stamp_of: StampOf) ->
     """
     step = BLOCK
     while step < end:
-        found = _stamped_line(file, end - step, stamp_of)
-        if found is not None and found[1] + SECOND_NS < needed_ns:
-            return found[0]
+        found = _older_line(file, end - step, needed_ns, stamp_of)
+        if found is not None:
+            beyond = end if step == BLOCK else end - step // 2
+            return _narrowed(file, found, beyond, needed_ns, stamp_of)
         step *= 2
     return 0
+
+
+def _narrowed(file: BinaryIO, offset: int, beyond: int, needed_ns: int, stamp_of: StampOf) -> int:
+    """The last such offset below `beyond`, within a probe's length."""
+    while beyond - offset > PROBE:
+        middle = (offset + beyond) // 2
+        found = _older_line(file, middle, needed_ns, stamp_of)
+        if found is None or found >= beyond:
+            beyond = middle
+        else:
+            offset = found
+    return offset
+
+
+def _older_line(file: BinaryIO, offset: int, needed_ns: int, stamp_of: StampOf) -> int | None:
+    """The offset of the first readable line from `offset` on, when it is older than needed by a second."""
+    found = _stamped_line(file, offset, stamp_of)
+    return found[0] if found is not None and found[1] + SECOND_NS < needed_ns else None
 
 
 def first_stamp(file: BinaryIO, stamp_of: StampOf) -> int | None:
@@ -70,9 +92,16 @@ def first_stamp(file: BinaryIO, stamp_of: StampOf) -> int | None:
 
 
 def _stamped_line(file: BinaryIO, offset: int, stamp_of: StampOf) -> tuple[int, int] | None:
-    """Offset and stamp of the first readable line that begins in the block at `offset`."""
-    file.seek(offset)
-    data = file.read(BLOCK)
+    """Offset and stamp of the first readable line that begins soon after `offset`."""
+    for length in (PROBE, BLOCK):
+        file.seek(offset)
+        found = _line_in(file.read(length), offset, stamp_of)
+        if found is not None:
+            return found
+    return None
+
+
+def _line_in(data: bytes, offset: int, stamp_of: StampOf) -> tuple[int, int] | None:
     at = data.find(b"\n") + 1 if offset else 0
     if offset and at == 0:
         return None

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from argus_sched.agent.packs import LogSpec
+from argus_sched.agent.reading.stamps import instant, parse_stamp
 from argus_sched.agent.sources.answer import Answer, Deadline
-from argus_sched.agent.stamps import instant, parse_stamp
 from argus_sched.errors import MissingExtraError, SourceError
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"

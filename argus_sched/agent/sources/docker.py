@@ -11,13 +11,13 @@ from pathlib import Path
 from argus_sched.agent.logevents import Container, Cursor, Record
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
+from argus_sched.agent.reading.stamps import nanoseconds
 from argus_sched.agent.sources.answer import Answer, Deadline
 from argus_sched.agent.sources.daemon import Daemon, Inspected
 from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.json_file import JsonFileReading
 from argus_sched.agent.sources.tail import TailReading
-from argus_sched.agent.stamps import nanoseconds
 from argus_sched.clock import Clock
 from argus_sched.errors import SourceError
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from argus_sched.agent.logevents import Container, Cursor, Record
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
+from argus_sched.agent.reading.stamps import nanoseconds
 from argus_sched.agent.sources.answer import Deadline
 from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.json_file import JsonFileReading, rotated
 from argus_sched.agent.sources.text_file import TextFileReading
-from argus_sched.agent.stamps import nanoseconds
 from argus_sched.clock import Clock
 from argus_sched.errors import SourceError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from argus_sched.agent.logevents import Cursor, Record
-from argus_sched.agent.loglines import Sieve
+from argus_sched.agent.reading.loglines import Sieve
 from argus_sched.agent.sources.pieces import Line
 
 BATCH = 512

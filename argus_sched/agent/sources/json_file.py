@@ -11,17 +11,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from argus_sched.agent.dockertext import split_lines
-from argus_sched.agent.jsonrecords import decode, glance, holds_whole_lines, salvage, stamp_of
 from argus_sched.agent.logevents import Coverage, Cursor, Record
-from argus_sched.agent.loglines import Sieve
-from argus_sched.agent.reach import Span, coverage, first_span, next_span
+from argus_sched.agent.reading.dockertext import split_lines
+from argus_sched.agent.reading.jsonrecords import decode, glance, holds_whole_lines, salvage, stamp_of
+from argus_sched.agent.reading.loglines import Sieve
+from argus_sched.agent.reading.reach import Span, coverage, first_span, next_span
+from argus_sched.agent.reading.speech import every_line, loud_lines
 from argus_sched.agent.sources.answer import Deadline
 from argus_sched.agent.sources.blocks import NEWEST, first_stamp, line_blocks, start_offset
 from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.pieces import Beginnings, LineJoiner, Piece
-from argus_sched.agent.speech import every_line, loud_lines
 
 # JSON escapes can make one stored piece of 16 KiB six times as long.
 LONGEST_RECORD = 1 << 18

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from argus_sched.agent.loglines import MOST_PIECES
+from argus_sched.agent.reading.loglines import MOST_PIECES
+from argus_sched.agent.reading.speech import is_unfinished, places
+from argus_sched.agent.reading.stamps import parse_stamp
 from argus_sched.agent.sources.frames import Span
 from argus_sched.agent.sources.pieces import Piece, Quiet
-from argus_sched.agent.speech import is_unfinished, places
-from argus_sched.agent.stamps import parse_stamp
 
 _LF = 10
 

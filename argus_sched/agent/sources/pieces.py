@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from argus_sched.agent.dockertext import LONGEST_LINE
-from argus_sched.agent.stamps import SECOND_NS
+from argus_sched.agent.reading.dockertext import LONGEST_LINE
+from argus_sched.agent.reading.stamps import SECOND_NS
 
 
 class Piece(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from argus_sched.agent.logevents import Coverage, Cursor
-from argus_sched.agent.reach import Span, coverage, first_span, next_span
+from argus_sched.agent.reading.reach import Span, coverage, first_span, next_span
 from argus_sched.agent.sources.answer import Answer
 from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake

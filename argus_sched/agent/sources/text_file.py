@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from argus_sched.agent.dockertext import LONGEST_LINE, TextJoiner
 from argus_sched.agent.logevents import Coverage, Cursor
-from argus_sched.agent.reach import Span, coverage, first_span
+from argus_sched.agent.reading.dockertext import LONGEST_LINE, TextJoiner
+from argus_sched.agent.reading.reach import Span, coverage, first_span
+from argus_sched.agent.reading.speech import every_line, loud_lines
+from argus_sched.agent.reading.stamps import parse_stamp
 from argus_sched.agent.sources.answer import Deadline
 from argus_sched.agent.sources.blocks import NEWEST, line_blocks, start_offset
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.pieces import Line
-from argus_sched.agent.speech import every_line, loud_lines
-from argus_sched.agent.stamps import parse_stamp
 
 
 class TextFileReading:

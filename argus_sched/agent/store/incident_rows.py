@@ -13,11 +13,11 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from argus_sched.agent.incidents import Incident, Standing, Streak
-from argus_sched.agent.notices import Decision, LastPass
-from argus_sched.agent.silences import matches
 from argus_sched.agent.status import Phase, Status
 from argus_sched.agent.store.row_values import instant, optional_instant, optional_stamp, stamp, storable
+from argus_sched.agent.telling.incidents import Incident, Standing, Streak
+from argus_sched.agent.telling.notices import Decision, LastPass
+from argus_sched.agent.telling.silences import matches
 
 KEEP = timedelta(days=90)
 

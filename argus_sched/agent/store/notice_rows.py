@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from argus_sched.agent.incidents import Incident
-from argus_sched.agent.notices import Change, Notice
 from argus_sched.agent.status import Status
 from argus_sched.agent.store.incident_rows import incident_from_json, incident_to_json
 from argus_sched.agent.store.row_values import instant, optional_instant, optional_stamp, stamp, storable
+from argus_sched.agent.telling.incidents import Incident
+from argus_sched.agent.telling.notices import Change, Notice
 
 
 @dataclass(frozen=True)

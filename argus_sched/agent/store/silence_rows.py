@@ -6,8 +6,8 @@ import sqlite3
 from datetime import datetime
 from typing import Any
 
-from argus_sched.agent.silences import Silence
 from argus_sched.agent.store.row_values import instant, stamp, storable
+from argus_sched.agent.telling.silences import Silence
 
 
 def add_silence(connection: sqlite3.Connection, silence: Silence, at: datetime) -> int:

@@ -15,9 +15,9 @@ from datetime import datetime
 from pathlib import Path
 
 from argus_sched.agent.check import PassReport
-from argus_sched.agent.evidence import Evidence
-from argus_sched.agent.evidence_json import from_json, to_json
 from argus_sched.agent.instants import parse_rfc3339, rfc3339
+from argus_sched.agent.judging.evidence import Evidence
+from argus_sched.agent.judging.evidence_json import from_json, to_json
 from argus_sched.agent.status import Status
 from argus_sched.agent.store import incident_rows
 from argus_sched.clock import Clock, SystemClock

@@ -7,7 +7,7 @@ from datetime import timedelta, timezone
 import pytest
 
 from argus_sched.agent.instants import about, clock_text, parse_rfc3339, rfc3339
-from tests.unit.agent.evidence_cases import NOON
+from tests.unit.agent.judging.evidence_cases import NOON
 
 EAST = timezone(timedelta(hours=5, minutes=45))
 

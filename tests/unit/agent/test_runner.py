@@ -16,16 +16,16 @@ from argus_sched.agent.check import PassReport
 from argus_sched.agent.logevents import Container, Coverage, Cursor, Record
 from argus_sched.agent.packs import JobsCheck, LogSpec, Pack
 from argus_sched.agent.ports import LockView, LogSource, Reading
+from argus_sched.agent.reading.stamps import format_stamp, nanoseconds
 from argus_sched.agent.runner import Agent, run_pass
 from argus_sched.agent.sources import open_source
-from argus_sched.agent.stamps import format_stamp, nanoseconds
 from argus_sched.agent.status import Phase, Status
 from argus_sched.agent.store.sqlite import Store
 from argus_sched.agent.tasks import Edges
 from argus_sched.agent.tree import verdict
 from argus_sched.clock import ManualClock
 from argus_sched.errors import DeliveryError, SourceError, StoreError
-from tests.unit.agent.evidence_cases import every
+from tests.unit.agent.judging.evidence_cases import every
 
 START = datetime(2026, 3, 14, 10, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from argus_sched import due_times
-from argus_sched.agent.pack_files import load_pack
+from argus_sched.agent.config.pack_files import load_pack
 from argus_sched.agent.packs import JobsCheck, JobSpec, LogSpec
 from argus_sched.cli import main
 

@@ -55,7 +55,7 @@ def expected(name: str) -> dict[str, Any]:
 
 def as_json_file(path: Path) -> bytes:
     """The same records as the daemon's json-file would hold them, pieces of long lines apart."""
-    from argus_sched.agent.stamps import parse_stamp
+    from argus_sched.agent.reading.stamps import parse_stamp
 
     rows = []
     for line in path.read_bytes().split(b"\n"):

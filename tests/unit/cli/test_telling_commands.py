@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from argus_sched.agent.check import PassReport, Result
-from argus_sched.agent.notify_policy import NotifySettings
+from argus_sched.agent.config.notify_policy import NotifySettings
 from argus_sched.agent.status import Phase, Status
 from argus_sched.agent.store.sqlite import Store, remember
-from argus_sched.agent.teller import IncidentTeller
+from argus_sched.agent.telling.teller import IncidentTeller
 from argus_sched.cli import main
 from tests.fakes.bot_api import TOKEN, BotApi, refusal
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from argus_sched.agent import settings as settings_module
+from argus_sched.agent.config import settings as settings_module
 from argus_sched.cli import main
 
 ROOT = Path(__file__).parents[3]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from argus_sched.agent.coverage import Span
-from argus_sched.agent.evidence import STRANGERS_KEPT, Evidence
+from argus_sched.agent.judging.coverage import Span
+from argus_sched.agent.judging.evidence import STRANGERS_KEPT, Evidence
 from argus_sched.agent.kinds.scheduler_jobs import LogLook, judge_log, look_at_log
 from argus_sched.agent.logevents import Container, Coverage, Cursor, Record
 from argus_sched.agent.packs import JobsCheck
 from argus_sched.agent.ports import Reading
-from argus_sched.agent.stamps import nanoseconds
+from argus_sched.agent.reading.stamps import nanoseconds
 from argus_sched.agent.status import Phase, Status
 from argus_sched.clock import ManualClock
 from argus_sched.errors import SourceError
-from tests.unit.agent.evidence_cases import LONG_AGO, NOON, WEB, ago, every
+from tests.unit.agent.judging.evidence_cases import LONG_AGO, NOON, WEB, ago, every
 
 CHECK = JobsCheck("scheduler_jobs", (every(timedelta(minutes=15)),))
 NOTHING = Evidence()

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from argus_sched.agent.logevents import Container, Coverage, Cursor, EventKind, Record
-from argus_sched.agent.loglines import parse
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
+from argus_sched.agent.reading.loglines import parse
+from argus_sched.agent.reading.stamps import nanoseconds
 from argus_sched.agent.sources import open_source, tail
-from argus_sched.agent.stamps import nanoseconds
 from argus_sched.clock import ManualClock
 from argus_sched.errors import SourceError
 from tests.fakes.docker_daemon import (

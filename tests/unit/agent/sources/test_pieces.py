@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from argus_sched.agent.reading.stamps import SECOND_NS
 from argus_sched.agent.sources.pieces import Beginnings, Line, LineJoiner, Piece
-from argus_sched.agent.stamps import SECOND_NS
 
 S = SECOND_NS
 

@@ -1,0 +1,1 @@
+"""Settings and packs: YAML to frozen values, with every problem by file, line and path."""

@@ -1,0 +1,149 @@
+"""What one value of a file must be: each function returns it converted, or raises WrongValueError."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from argus_sched import due_times
+from argus_sched.advisory_keys import MAX_KEY, MIN_KEY
+from argus_sched.agent.config.durations import parse_duration
+from argus_sched.agent.config.problems import WrongValueError
+from argus_sched.agent.config.sections import suggestion
+from argus_sched.agent.config.yaml_nodes import Scalar, Value
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,30})")
+_APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BOOLEANS = {"true": True, "false": False}
+_SWITCHES = {**_BOOLEANS, "1": True, "0": False, "yes": True, "no": False, "on": True, "off": False}
+
+
+def text(value: Value) -> str:
+    """Text that is not blank."""
+    if not isinstance(value, Scalar):
+        raise WrongValueError(f"expected text, got {value}")
+    if value.kind not in ("text", "variable"):
+        raise WrongValueError(
+            f"expected text, got {value}" + ("" if value.kind == "null" else ": put it in quotes")
+        )
+    if not value.text.strip():
+        raise WrongValueError("must not be empty")
+    return value.text
+
+
+def one_line(value: Value) -> str:
+    """Text without control characters, as ids are."""
+    found = text(value)
+    if not found.isprintable():
+        raise WrongValueError(f"must hold no control characters, got {value}")
+    return found
+
+
+def app_name(value: Value) -> str:
+    """An application's name: it begins every target and is a label of every metric."""
+    found = text(value)
+    if not _APP.fullmatch(found):
+        raise WrongValueError(f"must be up to 63 letters, digits, '-', '_' or '.', got {value}")
+    return found
+
+
+def variable_name(value: Value) -> str:
+    """The name of an environment variable."""
+    found = text(value)
+    if not _VARIABLE.fullmatch(found):
+        raise WrongValueError("must be the name of an environment variable, not its value")
+    return found
+
+
+def whole(value: Value) -> int:
+    """A whole number in plain decimal: `010` is 8 and `1_000` is 1000 to YAML, so both are refused."""
+    if not (
+        isinstance(value, Scalar) and value.kind in ("number", "variable") and _WHOLE.fullmatch(value.text)
+    ):
+        raise WrongValueError(f"expected a whole number in plain decimal, got {value}")
+    return int(value.text)
+
+
+def whole_between(lowest: int, highest: int) -> Callable[[Value], int]:
+    """A converter for a whole number from `lowest` to `highest`."""
+
+    def convert(value: Value) -> int:
+        found = whole(value)
+        if not lowest <= found <= highest:
+            raise WrongValueError(f"must be from {lowest} to {highest}, got {value}")
+        return found
+
+    return convert
+
+
+def lock_key(value: Value) -> int:
+    """An advisory lock key, any bigint."""
+    found = whole(value)
+    if not MIN_KEY <= found <= MAX_KEY:
+        raise WrongValueError(f"is outside the range of a bigint: {value}")
+    return found
+
+
+def switch(value: Value) -> bool:
+    """`true` or `false`; out of the environment also `1`, `0`, `yes`, `no`, `on` and `off`."""
+    if isinstance(value, Scalar):
+        words = {"boolean": _BOOLEANS, "variable": _SWITCHES}.get(value.kind, {})
+        found = words.get(value.text.lower())
+        if found is not None:
+            return found
+    raise WrongValueError(f"expected true or false, got {value}")
+
+
+def duration(value: Value) -> timedelta:
+    """A length above zero."""
+    if not isinstance(value, Scalar) or value.kind not in ("text", "variable"):
+        raise WrongValueError(f"expected a duration such as 90s, 15m, 26h or 1d, got {value}")
+    return parse_duration(value.text)
+
+
+def timezone(value: Value) -> str:
+    """The name of a time zone this machine knows."""
+    found = text(value)
+    due_times.cron("0 0 * * *", found)
+    return found
+
+
+def url(value: Value) -> str:
+    """An http or https URL; a password in it must come from the environment."""
+    found = text(value)
+    try:
+        parts = urlsplit(found)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise WrongValueError(f"expected an http or https URL, got {value}")
+    if parts.password and isinstance(value, Scalar) and value.kind == "text":
+        raise WrongValueError(
+            "a password must not stand in YAML: take the URL from the environment with ${NAME}"
+        )
+    return found
+
+
+def path_from(folder: Path) -> Callable[[Value], str]:
+    """A converter for a path; a relative one starts at `folder`, never at the working directory."""
+
+    def convert(value: Value) -> str:
+        return str(folder / Path(text(value)).expanduser())
+
+    return convert
+
+
+def one_of(*words: str) -> Callable[[Value], str]:
+    """A converter for one of `words`."""
+
+    def convert(value: Value) -> str:
+        found = text(value)
+        if found not in words:
+            raise WrongValueError(f"{value} is not known{suggestion(found, words)}")
+        return found
+
+    return convert

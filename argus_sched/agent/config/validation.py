@@ -1,0 +1,63 @@
+"""Checking files without touching anything else: what `argus-sched validate` says of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from argus_sched.agent.config.pack_files import inspect_pack, pack_paths, repeated_apps
+from argus_sched.agent.config.problems import Problem, ProblemsError
+from argus_sched.agent.config.settings import AgentSettings, load_settings
+from argus_sched.agent.packs import JobsCheck, Pack
+
+
+@dataclass(frozen=True)
+class FileVerdict:
+    """One file: its problems and warnings; `jobs` and `locks` are None for a config and for a wrong pack."""
+
+    file: str
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    jobs: int | None = None
+    locks: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the file can be used."""
+        return not self.problems
+
+
+def validate_files(
+    files: Sequence[str], config: str | None, environ: Mapping[str, str]
+) -> tuple[FileVerdict, ...]:
+    """The verdict on the config, where there is one, and on the packs `files`, else on those it names.
+
+    Raises SettingsError when the config names packs and none is there.
+    """
+    try:
+        settings = load_settings(config, environ)
+    except ProblemsError as error:
+        # Without a config its defaults are unknown, and packs are judged by it.
+        return (FileVerdict(error.problems[0].file, error.problems),)
+    first = (FileVerdict(settings.path),) if settings.path else ()
+    paths = tuple(dict.fromkeys(files)) or pack_paths(settings)
+    return first + _packs(paths, settings, environ)
+
+
+def _packs(
+    paths: Sequence[str], settings: AgentSettings, environ: Mapping[str, str]
+) -> tuple[FileVerdict, ...]:
+    inspected = [(path, *inspect_pack(path, environ, settings.defaults)) for path in paths]
+    repeated = repeated_apps([pack for _, pack, _ in inspected if pack])
+    verdicts = []
+    for path, pack, found in inspected:
+        problems = sorted([*found.errors, *(problem for problem in repeated if problem.file == path)])
+        jobs, locks = _counts(pack) if pack else (None, None)
+        verdicts.append(FileVerdict(path, tuple(problems), tuple(sorted(found.warnings)), jobs, locks))
+    return tuple(verdicts)
+
+
+def _counts(pack: Pack) -> tuple[int, int]:
+    """How many jobs and locks the pack watches."""
+    jobs = [check for check in pack.checks if isinstance(check, JobsCheck)]
+    return sum(len(check.jobs) for check in jobs), len(pack.checks) - len(jobs)

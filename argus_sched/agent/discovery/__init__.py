@@ -1,0 +1,1 @@
+"""From a log to a first pack: what was seen, the triggers behind it, and the YAML."""

@@ -1,0 +1,1 @@
+"""From evidence to a verdict: pure; jobs and locks, phase by phase."""

@@ -1,0 +1,97 @@
+"""Why an absence cannot be concluded: what may hide a run that nobody saw.
+
+A run that was seen is a fact, whatever else is wrong. That a job did *not* run is known only when every
+container's log was read, without a hole, by a clock that agrees, in a form that can be parsed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argus_sched.agent.instants import about, clock_text
+from argus_sched.agent.judging.coverage import Span, holes
+from argus_sched.agent.judging.job_case import JobCase
+from argus_sched.agent.judging.lateness import may_run_within
+from argus_sched.agent.logevents import EventKind
+from argus_sched.agent.reading.stamps import instant, nanoseconds
+
+# The node of the target tree that stands for the scheduler's own lines in a log that can be read.
+LINES_NODE = "scheduler-lines"
+
+UNREADABLE = {
+    EventKind.UNREADABLE: "`Running job` text was seen that cannot be read: is it wrapped? set COLUMNS=1000, "
+    "or log through a plain handler",
+    EventKind.UNSUPPORTED: "the lines are of APScheduler 4, which prints no run lines with names",
+}
+
+
+@dataclass(frozen=True)
+class Blindness:
+    """What hides the job, and the node of the target tree whose failure that is, where it is one's."""
+
+    reason: str
+    blind_by: str | None = None
+
+
+def obstacle(case: JobCase, since: datetime) -> Blindness | None:
+    """What keeps the log from being believed at all, from `since` on; None when nothing does."""
+    sight = case.sight
+    if sight.unread is not None:
+        return Blindness(sight.unread.problem, sight.unread.source)
+    if sight.future_ns is not None:
+        ahead = instant(sight.future_ns) - case.now
+        return Blindness(f"lines are stamped {about(ahead)} in the future: compare the clocks of the hosts")
+    for kind, reason in UNREADABLE.items():
+        if any(mark.stamp_ns >= nanoseconds(since) for mark in case.evidence.scheduler.of(kind)):
+            return Blindness(reason)
+    return None
+
+
+def hole(case: JobCase, since: datetime) -> Blindness | None:
+    """The first stretch after `since` that no read covered and in which a run may hide."""
+    for container in case.sight.containers:
+        track = case.evidence.containers.get(container.key)
+        for span in holes(track.spans if track else (), nanoseconds(since), case.now_ns):
+            if _may_hide(case, span):
+                return Blindness(_tell(span, nanoseconds(since), container.name))
+    return None
+
+
+def unheard(case: JobCase) -> Blindness | None:
+    """The blindness of a log in which the scheduler says nothing that would show its run lines."""
+    if case.evidence.heard_ns:
+        return None
+    if case.evidence.jobs or case.evidence.scheduler.marks:
+        return Blindness(
+            "only warnings and errors of the scheduler were read: set the logger `apscheduler` to INFO",
+            LINES_NODE,
+        )
+    return Blindness(
+        "no line of the scheduler was read: is the logger `apscheduler` at INFO, and is this its log?",
+        LINES_NODE,
+    )
+
+
+def _may_hide(case: JobCase, span: Span) -> bool:
+    return may_run_within(case.spec, instant(span.from_ns), instant(span.to_ns), _phases(case))
+
+
+def _phases(case: JobCase) -> list[datetime]:
+    """From what instants an interval may be counted: known runs, and starts since; none without a run."""
+    if case.last_run is None:
+        return []
+    runs = [instant(mark.stamp_ns) for mark in case.facts.of(EventKind.RUNNING)]
+    return [*runs, *(start for start in case.starts if start > case.last_run)]
+
+
+def _tell(span: Span, since_ns: int, container: str) -> str:
+    begin, end = instant(span.from_ns), instant(span.to_ns)
+    if span.from_ns <= since_ns:
+        return (
+            f"the evidence of {container} begins at {clock_text(end)}, {about(end - begin)} too late to tell"
+        )
+    return (
+        f"the log of {container} was not read from {clock_text(begin)} to {clock_text(end)} "
+        f"({about(max(end - begin, timedelta(seconds=1)))}), where a run may hide"
+    )

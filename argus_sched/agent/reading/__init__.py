@@ -1,0 +1,1 @@
+"""What the lines of a log mean: pure, from bytes to events."""

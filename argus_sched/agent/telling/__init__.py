@@ -1,0 +1,1 @@
+"""From verdicts to people: incidents, notices, messages, silences, and their delivery."""
