@@ -11,6 +11,7 @@ from argus_sched.harness.arena import possible_faults
 from argus_sched.harness.run import run
 from argus_sched.harness.scenario import FAULTS
 from argus_sched.harness.settings import RunSettings
+from tests.integration.docker_host import DockerHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -51,7 +52,10 @@ def test_claims_alone_keep_workers_apart(coordination: str, tmp_path: Path) -> N
 
 
 @pytest.mark.docker
-def test_workers_in_containers(tmp_path: Path) -> None:
+def test_workers_in_containers(
+    tmp_path: Path, docker_host: DockerHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", docker_host.host)
     faults = ("kill", "terminate", "freeze")
     held(RunSettings(faults=faults, duration=0, seed=41, profile="fast", docker=True), tmp_path, set(faults))
 
