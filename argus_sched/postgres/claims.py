@@ -127,6 +127,8 @@ class PostgresClaims:
         outcome = ours.get((want.job_id, want.due, want.origin))
         if outcome is None:
             return verdict
+        if outcome == Outcome.GIVEN_BACK:
+            return Verdict.LOST
         skipped = outcome == Outcome.SKIPPED_OVERLAP and want.outcome is Outcome.RUNNING
         return Verdict.OVERLAP if skipped else Verdict.WON
 

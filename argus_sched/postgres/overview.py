@@ -49,7 +49,7 @@ _RESIGN = """
 UPDATE argus_sched.worker w SET resign_for = %(cooldown)s
 FROM argus_sched.leader l
 WHERE l.namespace = %(namespace)s AND w.instance = l.instance AND w.stopped_at IS NULL
-    AND w.heartbeat_at > now() - interval '60 seconds'
+    AND w.heartbeat_at > now() - interval '150 seconds'
 RETURNING w.host, w.pid
 """
 

@@ -26,7 +26,7 @@ RETURNING clock_timestamp(), (SELECT resign_for FROM asked), EXISTS (
 _OTHER_SETS = """
 SELECT DISTINCT schedule_hash, host, pid FROM argus_sched.worker
 WHERE namespace = %s AND instance <> %s AND schedule_hash <> %s AND stopped_at IS NULL
-    AND heartbeat_at > now() - interval '60 seconds'
+    AND heartbeat_at > now() - interval '150 seconds'
 """
 
 

@@ -11,9 +11,8 @@ import logging
 import random
 import threading
 import uuid
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from argus_sched import due_times
@@ -31,6 +30,7 @@ from argus_sched.scheduling.claims import (
 )
 from argus_sched.scheduling.decisions import MOST_WANTS, Decision, Look, Seen, decide
 from argus_sched.scheduling.job import Fire, Job, JobRegistry
+from argus_sched.scheduling.reign import Reign
 from argus_sched.scheduling.report import Report
 from argus_sched.scheduling.retry import Backoff
 from argus_sched.scheduling.runs import Runs
@@ -40,23 +40,6 @@ _log = logging.getLogger("argus_sched.scheduling")
 IDLE = 1.0  # seconds between rounds when nothing signals
 WAITING = 0.2  # the same while something due waits for room
 JUST_BEFORE = timedelta(microseconds=1)
-
-
-@dataclass
-class Reign:
-    """What one spell of firing knows: since when, how far each job is answered for, what waits."""
-
-    epoch: int
-    opens_at: float  # elapsed seconds
-    started: datetime
-    loaded: bool = False
-    jobs: int = 0  # how many were declared when the store was last told
-    answered: dict[str, datetime] = field(default_factory=dict)
-    signals: deque[str] = field(default_factory=deque)
-    pending: dict[str, None] = field(default_factory=dict)
-    starts: dict[str, datetime] = field(default_factory=dict)
-    orphans: dict[tuple[object, ...], Orphan] = field(default_factory=dict)
-    unsettled: Batch | None = None
 
 
 class Fires:
@@ -93,8 +76,12 @@ class Fires:
         self._catch_up = catch_up
         self._hashed_jitter = hashed_jitter
         self._reign: Reign | None = None
+        # What the store is being asked for, or did not answer; a claim in here may stand without a run.
+        self._doubt: Batch | None = None
+        self._taking: tuple[Orphan, ...] = ()
         self._backoff = Backoff(first=0.02, ceiling=0.5)
         self._failures = 0
+        self.last_turn = clock.elapsed()
         self.wake = threading.Event()
         runs.on_free = self._on_free
 
@@ -131,6 +118,15 @@ class Fires:
                 reign.orphans.setdefault(orphan.fire.key, orphan)
             self.wake.set()
 
+    def in_doubt(self) -> list[Fire]:
+        """Fires that may be ours by a claim under way or unanswered; they are not forgotten."""
+        doubt, taking = self._doubt, self._taking
+        asked = [Fire(want.due, want.job_id, 0, 1, want.origin) for want in doubt.wants] if doubt else []
+        for orphan in taking:
+            fire = orphan.fire
+            asked += [replace(fire, attempt=fire.attempt + step) for step in (0, 1)]
+        return asked
+
     def _on_free(self) -> None:
         reign = self._reign
         if reign is not None and (reign.pending or reign.orphans):
@@ -138,6 +134,7 @@ class Fires:
 
     def run_once(self) -> float:
         """One round; returns the seconds until another is worth it if nothing signals."""
+        self.last_turn = self._clock.elapsed()
         reign = self._reign
         if reign is None:
             return IDLE
@@ -159,10 +156,7 @@ class Fires:
             self._load(reign)
         elif reign.jobs != len(self._registry):
             self._declare(reign)
-        if reign.unsettled is not None:
-            batch = reign.unsettled
-            self._apply(reign, batch, self.store.read_again(batch))
-            reign.unsettled = None
+        self._settle_doubt(reign)
         look = self.look(reign)
         decision = decide(look)
         self.settle(reign, decision)
@@ -247,28 +241,45 @@ class Fires:
         job = self._registry.get(job_id)
         return 0 if job is None else job.max_instances - self._runs.running(job_id)
 
+    def _settle_doubt(self, reign: Reign) -> None:
+        batch = self._doubt
+        # A doubt of an earlier reign is the keeper's: it gives back what stands without a run.
+        if batch is not None and batch.epoch == reign.epoch:
+            self._apply(reign, batch, self.store.read_again(batch))
+        self._doubt = None
+
     def settle(self, reign: Reign, decision: Decision) -> None:
         """Claim in one step, then start what was won."""
         if decision.orphans:
             self._take_over(reign, decision.orphans)
         if decision.wants:
-            batch = Batch(str(uuid.uuid4()), reign.epoch, decision.wants)
-            try:
-                verdicts = self.store.claim(batch)
-            except OutcomeUnknownError as error:
-                reign.unsettled = batch
-                self._report.unknown(len(batch.wants), error)
-                raise
-            self._apply(reign, batch, verdicts)
+            self._claim(reign, Batch(str(uuid.uuid4()), reign.epoch, decision.wants))
         for job_id in decision.done:
             reign.pending.pop(job_id, None)
 
+    def _claim(self, reign: Reign, batch: Batch) -> None:
+        self._doubt = batch
+        try:
+            verdicts = self.store.claim(batch)
+        except OutcomeUnknownError as error:
+            self._report.unknown(len(batch.wants), error)
+            raise
+        except ClaimStoreError:
+            self._doubt = None
+            raise
+        self._apply(reign, batch, verdicts)
+        self._doubt = None
+
     def _take_over(self, reign: Reign, orphans: tuple[Orphan, ...]) -> None:
-        for orphan, fire in zip(orphans, self.store.reclaim(orphans, reign.epoch), strict=True):
-            reign.orphans.pop(orphan.fire.key, None)
-            if fire is not None:
-                self._report.again(orphan, fire)
-                self._runs.start(self._registry[fire.job_id], fire)
+        self._taking = orphans
+        try:
+            for orphan, fire in zip(orphans, self.store.reclaim(orphans, reign.epoch), strict=True):
+                reign.orphans.pop(orphan.fire.key, None)
+                if fire is not None:
+                    self._report.again(orphan, fire)
+                    self._runs.start(self._registry[fire.job_id], fire)
+        finally:
+            self._taking = ()
 
     def _apply(self, reign: Reign, batch: Batch, verdicts: list[Verdict]) -> None:
         for want, verdict in zip(batch.wants, verdicts, strict=True):
@@ -294,11 +305,15 @@ class Fires:
 
 def run_forever(fires: Fires, stop: threading.Event) -> None:
     """The firing thread: rounds until `stop`, whatever goes wrong in one of them."""
+    told = ""
     while not stop.is_set():
         try:
             pause = fires.run_once()
+            told = ""
         except ArgusError as error:
-            _log.error("nothing fires: %s", error)
+            if str(error) != told:
+                told = str(error)
+                _log.error("nothing fires: %s", error)
             pause = IDLE
         except Exception:
             _log.exception("a round of fires failed")

@@ -13,7 +13,7 @@ from argus_sched.clock import Clock
 from argus_sched.errors import ArgusError, ClaimStoreError
 from argus_sched.scheduling.auto_disable import AutoDisable
 from argus_sched.scheduling.claims import Beat, ClaimStore, Orphan
-from argus_sched.scheduling.job import JobRegistry, OnInterrupted
+from argus_sched.scheduling.job import Fire, JobRegistry, OnInterrupted
 from argus_sched.scheduling.report import Report
 from argus_sched.scheduling.retry import Backoff
 from argus_sched.scheduling.runs import Runs
@@ -33,7 +33,7 @@ class Pace:
 
     dead_after: float
     beat: float
-    idle_beat: float = 30.0
+    idle_beat: float = 60.0
     prune: float = 60.0
     linger: float = 0.01
     crowd: int = 8
@@ -90,6 +90,7 @@ class Keeper:
         retention: timedelta,
         leads: Callable[[], bool],
         offer: Callable[[list[Orphan]], None],
+        in_doubt: Callable[[], list[Fire]] = list,
     ) -> None:
         self._registry = registry
         self.store = store
@@ -102,6 +103,7 @@ class Keeper:
         self._retention = retention
         self._leads = leads
         self._offer = offer
+        self._in_doubt = in_doubt
         self._next = {"beat": 0.0, "sweep": 0.0, "audit": 0.0, "prune": clock.elapsed() + pace.prune}
         self._failures = 0
         self._backoff = Backoff(first=0.1, ceiling=2.0)
@@ -173,12 +175,11 @@ class Keeper:
 
     def _audit(self) -> None:
         """Give back claims on record as ours whose answer never arrived: their bodies never started."""
-        known = self._runs.known()
+        # Doubts before runs: a claim that is answered in between moves from the one to the other.
+        known = self._in_doubt() + self._runs.known()
         forgotten = self.store.forgotten(known, timedelta(seconds=self.pace.dead_after))
         if forgotten:
-            # Looked at twice: a run that was claimed and started meanwhile is known now.
-            names = {(*fire.key, fire.attempt) for fire in self._runs.known()}
-            self._runs.refuse(*(fire for fire in forgotten if (*fire.key, fire.attempt) not in names))
+            self._runs.refuse(*forgotten)
 
     def _prune(self) -> None:
         longest = max((job.catch_up_window for job in self._registry), default=timedelta(0))
@@ -195,11 +196,15 @@ class Keeper:
 
 def run_forever(keeper: Keeper, stop: threading.Event) -> None:
     """The keeper's thread: rounds until `stop`, gathering ends that come within a moment into one write."""
+    told = ""
     while not stop.is_set():
         try:
             pause = keeper.run_once()
+            told = ""
         except ArgusError as error:
-            _log.error("the keeper cannot do its work: %s", error)
+            if str(error) != told:
+                told = str(error)
+                _log.error("the keeper cannot do its work: %s", error)
             pause = 5.0
         except Exception:
             _log.exception("a round of the keeper failed")

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 
 from argus_sched.clock import Clock
-from argus_sched.errors import ArgusError, JobError
+from argus_sched.errors import ArgusError
 from argus_sched.scheduling import fires as fires_service
 from argus_sched.scheduling import keeper as keeper_service
 from argus_sched.scheduling import leader_services as services_service
@@ -104,6 +104,7 @@ class Machine:
             retention=settings.retention,
             leads=self.trusted,
             offer=self.fires.offer,
+            in_doubt=self.fires.in_doubt,
         )
         self.keeper.on_beat = self._on_beat
         self.run_now = RunNowService(store, self.runs, report, clock, dead_after=pace.dead_after)
@@ -122,6 +123,8 @@ class Machine:
             join=self._join_in,
             resign=self._resign,
             leads=self.trusted,
+            idle=lambda: not len(registry) and not len(services),
+            last_round=lambda: self.fires.last_turn,
         )
 
     # What the others ask.
@@ -160,13 +163,13 @@ class Machine:
         if self.elector is not None:
             self.elector.stop(timeout)
         self._stop.set()
-        for wake in (self.fires.wake, self.services.wake):
+        for wake in (self.fires.wake, self.services.wake, self.keeper.wake):
             wake.set()
-        finished = self.runs.wait(max(0.0, deadline - self._clock.elapsed()))
-        self.keeper.wake.set()
+        # The threads first: a claim that is under way may still start runs.
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.5, deadline - self._clock.elapsed()))
+        finished = self.runs.wait(max(0.0, deadline - self._clock.elapsed()))
         self._say_goodbye()
         return finished
 
@@ -217,8 +220,6 @@ class Machine:
         self.supervisor.mark_broken(job_id, reason)
 
     def _on_promote(self, term: Term) -> None:
-        if not len(self._registry) and not len(self.services):
-            raise JobError("this worker declares neither a job nor a leader service, so it must not lead")
         self._won_at = term.won_at
         waits = "deferral" not in self._settings.without
         deferral = self.elector.timing.deferral if self.elector and waits else 0.0

@@ -186,17 +186,21 @@ class RedisStore:
         return [Verdict(answer) for answer in answers]
 
     def read_again(self, batch: Batch) -> list[Verdict]:
-        """Claim again, then look whose token stands: what is ours by either attempt is won."""
+        """Claim again, then see whose token stands: what is ours by either attempt and still open is won."""
         verdicts = self.claim(batch)
-        names = [
-            self._key(f"fire:{want.job_id}:{self._claim_name(want.due, want.origin)}") for want in batch.wants
-        ]
+        names = [f"fire:{want.job_id}:{self._claim_name(want.due, want.origin)}" for want in batch.wants]
+        fires = [_name(Fire(want.due, want.job_id, origin=want.origin)) for want in batch.wants]
         with self._asking(under_way=True):
-            owners = self._redis.mget(names)
-        ours = f"{self._worker}|{batch.token}"
+            owners = self._redis.mget([self._key(name) for name in names])
+            runs = self._redis.hmget(self._key("open"), fires)
+        ours, running = f"{self._worker}|{batch.token}", f"running|{self._worker}|"
         return [
-            Verdict.WON if owner == ours and verdict is Verdict.LOST else verdict
-            for owner, verdict in zip(owners, verdicts, strict=True)
+            Verdict.WON
+            if verdict is Verdict.LOST
+            and owner == ours
+            and (want.outcome is not Outcome.RUNNING or (run or "").startswith(running))
+            else verdict
+            for want, verdict, owner, run in zip(batch.wants, verdicts, owners, runs, strict=True)
         ]
 
     def reclaim(self, orphans: Sequence[Orphan], epoch: int) -> list[Fire | None]:

@@ -20,7 +20,9 @@ from argus_sched.scheduling.retry import Backoff
 from argus_sched.scheduling.settings import Settings
 
 ROUND = 1.0
-BETWEEN_CENSUSES = 30.0
+BETWEEN_CENSUSES = 60.0
+# A firing thread that made no round for so long is stuck, and another worker should lead.
+STALL = 15.0
 _BOOT_RETRY = Backoff(first=0.2, ceiling=30.0)
 
 _log = logging.getLogger("argus_sched.scheduling")
@@ -47,6 +49,8 @@ class Supervisor:
         join: Callable[[], None],
         resign: Callable[[], None],
         leads: Callable[[], bool],
+        idle: Callable[[], bool],
+        last_round: Callable[[], float],
     ) -> None:
         self.problem = ""
         self.booted = False
@@ -62,6 +66,8 @@ class Supervisor:
         self._join = join
         self._resign = resign
         self._leads = leads
+        self._idle = idle
+        self._last_round = last_round
         self._broken: list[tuple[str, str]] = []
         self._other_sets: set[str] = set()
         self._next_census = 0.0
@@ -82,6 +88,9 @@ class Supervisor:
 
     def boot(self) -> bool:
         """One attempt to get everything going; what is in the way is said once, and stands in `problem`."""
+        if self._idle():
+            self._say("this worker declares neither a job nor a leader service, so it must not lead")
+            return False
         try:
             if self._engine.problem():
                 self._engine.start(self._registry)
@@ -109,6 +118,7 @@ class Supervisor:
         """One look after everything."""
         self._engine.nudge()
         self._mend_engine()
+        self._notice_stall()
         self._switch_off_broken()
         if not self._settings.production and (self._fallback.active or not self._leads()):
             self._try_the_store()
@@ -133,6 +143,14 @@ class Supervisor:
             self._engine.rebuild(self._registry)
         except Exception:
             _log.exception("the engine cannot be rebuilt, so another worker should lead")
+            self._resign()
+
+    def _notice_stall(self) -> None:
+        silent = self._clock.elapsed() - self._last_round()
+        if silent > STALL and self._leads():
+            problem = f"nothing was fired for {silent:.0f} s: the firing thread is stuck"
+            _log.error("%s, so another worker should lead", problem)
+            self._events("engine_failed", {"problem": problem})
             self._resign()
 
     def _switch_off_broken(self) -> None:

@@ -206,6 +206,14 @@ def test_a_fire_given_back_is_taken_over_at_the_same_attempt(open_store: Open) -
     assert other.orphans(timedelta(hours=1)) == []
 
 
+def test_a_claim_in_doubt_that_was_given_back_meanwhile_is_not_ours_any_more(open_store: Open) -> None:
+    store = open_store()
+    doubted = batch(want("a", 1))
+    store.claim(doubted)
+    store.give_back([fire("a", 1)])
+    assert store.read_again(doubted) == [Verdict.LOST]
+
+
 def test_a_given_back_fire_leaves_room_for_the_next(open_store: Open) -> None:
     one, other = open_store(), open_store()
     one.claim(batch(want("a", 1)))

@@ -195,12 +195,34 @@ def test_an_unknown_outcome_is_read_again_with_the_same_token_before_anything_ru
     stage.fires.begin(1)
     stage.round(1, "a")
     assert stage.ran == []
+    assert [fire.key for fire in stage.fires.in_doubt()] == [("a", T + timedelta(minutes=1), "schedule")]
     stage.round(1.1, "b")
+    assert stage.fires.in_doubt() == []
     first, again, other = store.batches
     assert first == again
     assert [want.job_id for want in other.wants] == ["b"]
     assert sorted(name for name, _ in stage.ran) == ["a", "b"]
     assert stage.metrics.claims["unknown"] == 1
+
+
+def test_a_doubt_from_an_earlier_reign_is_left_to_the_keeper() -> None:
+    store = Answers(OutcomeUnknownError("broke"))
+    stage = Stage(store, [job()])
+    stage.fires.begin(1)
+    stage.round(1, "a")
+    stage.fires.end()
+    stage.fires.begin(2)
+    stage.round(1.1)
+    assert stage.ran == []
+    assert len(store.batches) == 1
+    assert stage.fires.in_doubt() == []
+
+
+def test_a_definite_refusal_leaves_no_doubt() -> None:
+    stage = Stage(Answers(ClaimStoreError("deadlock")), [job()])
+    stage.fires.begin(1)
+    stage.round(1, "a")
+    assert stage.fires.in_doubt() == []
 
 
 def test_a_fenced_leader_claims_nothing_more() -> None:

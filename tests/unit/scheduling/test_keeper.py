@@ -93,7 +93,7 @@ class Store(Unclaimed):
 
     def forgotten(self, known: Any, older_than: timedelta) -> list[Fire]:
         self._call("forgotten")
-        return self.unknown
+        return [fire for fire in self.unknown if fire not in known]
 
     def prune(self, retention: timedelta, batch: int) -> int:
         self._call("prune")
@@ -107,6 +107,7 @@ class Stage:
         self.metrics = Metrics()
         self.leads = True
         self.offered: list[Orphan] = []
+        self.doubted: list[Fire] = []
         self.error: Exception | None = None
         jobs = registry()
         report = Report(Events(), self.metrics)
@@ -124,6 +125,7 @@ class Stage:
             retention=timedelta(days=30),
             leads=lambda: self.leads,
             offer=self.offered.extend,
+            in_doubt=lambda: self.doubted,
         )
 
     def run(self, job_id: str = "once", minute: int = 0) -> None:
@@ -146,7 +148,7 @@ def test_an_idle_standby_asks_next_to_nothing() -> None:
     for _ in range(60):
         stage.keeper.run_once()
         stage.clock.advance(1)
-    assert stage.store.calls == ["beat", "beat"]
+    assert stage.store.calls == ["beat"]
 
 
 def test_ends_wait_while_the_store_is_away_and_are_recorded_once() -> None:
@@ -181,6 +183,13 @@ def test_a_claim_whose_answer_never_came_is_given_back() -> None:
     stage.store.unknown = [Fire(T, "once")]
     stage.keeper.run_once()
     assert stage.runs.take_refused() == [Fire(T, "once")]
+
+
+def test_a_claim_that_is_under_way_is_not_forgotten() -> None:
+    stage = Stage()
+    stage.store.unknown = stage.doubted = [Fire(T, "once")]
+    stage.keeper.run_once()
+    assert stage.runs.take_refused() == []
 
 
 def test_a_job_that_fails_too_often_is_told_about_once(caplog: pytest.LogCaptureFixture) -> None:
