@@ -20,15 +20,15 @@ from typing import Any
 
 import telegram.request  # noqa: F401 loaded once, before the forks
 
-from argus_sched.agent.channels import TelegramSettings
 from argus_sched.agent.check import PassReport, Result
-from argus_sched.agent.messages import Message
+from argus_sched.agent.config.channels import TelegramSettings
+from argus_sched.agent.config.notify_policy import NotifySettings
 from argus_sched.agent.notifiers.telegram import TelegramNotifier
-from argus_sched.agent.notify_policy import NotifySettings
-from argus_sched.agent.notify_ports import Accepted, Route
 from argus_sched.agent.status import Phase, Status
 from argus_sched.agent.store.sqlite import Store
-from argus_sched.agent.teller import IncidentTeller
+from argus_sched.agent.telling.messages import Message
+from argus_sched.agent.telling.notify_ports import Accepted, Route
+from argus_sched.agent.telling.teller import IncidentTeller
 
 
 class Boundaries:
