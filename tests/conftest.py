@@ -42,5 +42,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if os.environ.get("ARGUS_ALL_PARTS") and skipped and exitstatus == 0:
-        reporter.write_line(f"{len(skipped)} tests were skipped, but ARGUS_ALL_PARTS promises every part", red=True)
+        reporter.write_line(
+            f"{len(skipped)} tests were skipped, but ARGUS_ALL_PARTS promises every part", red=True
+        )
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -23,7 +23,12 @@ EDGES = {
     "prometheus_client": ("agent.metrics", "scheduling.metrics"),
     "psycopg": ("postgres.", "harness."),
     "redis": ("scheduling.redis",),
-    "sqlite3": ("agent.store.", "agent.telling.notify_ports", "agent.telling.teller", "agent.telling.delivery"),
+    "sqlite3": (
+        "agent.store.",
+        "agent.telling.notify_ports",
+        "agent.telling.teller",
+        "agent.telling.delivery",
+    ),
     "starlette": ("web.", "harness."),
     "telegram": ("agent.notifiers.telegram",),
     "uvicorn": ("web.", "harness."),
