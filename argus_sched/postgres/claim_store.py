@@ -95,6 +95,9 @@ class PostgresStore:
     def give_back(self, fires: Sequence[Fire]) -> None:
         self._manual.give_back(fires)
 
+    def disown(self, batch: Batch) -> None:
+        self._claims.disown(batch)
+
     def finish(self, results: Sequence[Result], max_failures: Mapping[str, int]) -> list[AutoDisabled]:
         return self._runs.finish(results, max_failures)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -69,7 +70,8 @@ WHERE r.namespace = %(namespace)s AND r.worker = %(worker)s AND r.token = %(toke
 
 _RECLAIM = """
 UPDATE argus_sched.run r SET worker = %(worker)s, epoch = %(epoch)s, outcome = 'running', started_at = NULL,
-    claimed_at = clock_timestamp(), attempt = r.attempt + CASE WHEN o.dead THEN 1 ELSE 0 END
+    token = %(token)s, claimed_at = clock_timestamp(),
+    attempt = r.attempt + CASE WHEN o.dead THEN 1 ELSE 0 END
 FROM unnest(
     %(job_id)s::text[], %(due)s::timestamptz[], %(origin)s::text[], %(attempt)s::int[], %(owner)s::uuid[],
     %(dead)s::bool[]
@@ -88,6 +90,13 @@ FROM unnest(%(job_id)s::text[], %(due)s::timestamptz[], %(origin)s::text[], %(at
     AS g (job_id, due, origin, attempt)
 WHERE r.namespace = %(namespace)s AND r.job_id = g.job_id AND r.due = g.due AND r.origin = g.origin
     AND r.worker = %(worker)s AND r.attempt = g.attempt AND r.outcome = 'running'
+"""
+
+_DISOWN = """
+UPDATE argus_sched.run r SET outcome = 'given_back'
+FROM unnest(%(job_id)s::text[], %(due)s::timestamptz[], %(origin)s::text[]) AS w (job_id, due, origin)
+WHERE r.namespace = %(namespace)s AND r.job_id = w.job_id AND r.due = w.due AND r.origin = w.origin
+    AND r.worker = %(worker)s AND r.token = %(token)s AND r.outcome = 'running'
 """
 
 _OPEN_RUN = """
@@ -139,6 +148,7 @@ class PostgresClaims:
             self._keys([orphan.fire for orphan in orphans])
             | {
                 "epoch": epoch,
+                "token": str(uuid.uuid4()),
                 "owner": [orphan.worker for orphan in orphans],
                 "dead": [orphan.dead for orphan in orphans],
             },
@@ -154,6 +164,10 @@ class PostgresClaims:
     def give_back(self, fires: Sequence[Fire]) -> None:
         """Let go of fires that did not start; each only while it is ours at its attempt."""
         self._link.rows(_GIVE_BACK, self._keys(fires))
+
+    def disown(self, batch: Batch) -> None:
+        """Let go of what a batch claimed, if it claimed anything, by its token."""
+        self._link.rows(_DISOWN, self._columns(batch))
 
     def run_now(self, job: Job, due: datetime, origin: str, token: str) -> RunNow:
         """Claim one manual run; the job's row is locked meanwhile, so that of two requests one wins."""

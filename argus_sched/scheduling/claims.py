@@ -163,6 +163,10 @@ class ClaimStore(Protocol):
         """Let go of claimed fires that did not start, each only if it is still ours at its attempt."""
         ...
 
+    def disown(self, batch: Batch) -> None:
+        """Let go of whatever a batch of unknown outcome claimed, by its token; none of it has started."""
+        ...
+
     def finish(self, results: Sequence[Result], max_failures: Mapping[str, int]) -> list[AutoDisabled]:
         """Record how runs ended and count failures; returns the jobs that this switched off."""
         ...

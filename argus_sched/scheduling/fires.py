@@ -136,9 +136,10 @@ class Fires:
         """One round; returns the seconds until another is worth it if nothing signals."""
         self.last_turn = self._clock.elapsed()
         reign = self._reign
-        if reign is None:
-            return IDLE
         try:
+            if reign is None:
+                self._drop_doubt()
+                return IDLE
             ahead = reign.opens_at - self._clock.elapsed()
             if ahead > 0:
                 return ahead
@@ -243,10 +244,19 @@ class Fires:
 
     def _settle_doubt(self, reign: Reign) -> None:
         batch = self._doubt
-        # A doubt of an earlier reign is the keeper's: it gives back what stands without a run.
-        if batch is not None and batch.epoch == reign.epoch:
-            self._apply(reign, batch, self.store.read_again(batch))
+        if batch is None:
+            return
+        if batch.epoch != reign.epoch:
+            self._drop_doubt()
+            return
+        self._apply(reign, batch, self.store.read_again(batch))
         self._doubt = None
+
+    def _drop_doubt(self) -> None:
+        """Give back what an earlier reign may have claimed: another leader, or a later reign, runs it."""
+        if self._doubt is not None:
+            self.store.disown(self._doubt)
+            self._doubt = None
 
     def settle(self, reign: Reign, decision: Decision) -> None:
         """Claim in one step, then start what was won."""

@@ -136,7 +136,7 @@ class Keeper:
         active = self._leads() or self._runs.busy
         if self._due("beat", self.pace.beat if active else self.pace.idle_beat):
             self.on_beat(self.store.beat(active))
-        if self._due("sweep", self.pace.dead_after / 2) and self._leads():
+        if self._due("sweep", self.pace.beat) and self._leads():
             self._sweep()
         if self._due("audit", self.pace.dead_after) and active:
             self._audit()

@@ -76,7 +76,7 @@ class RedisStore:
         self._silence = silence
         self._record = record
         self._hash = ""
-        names = ("CLAIM", "RECLAIM", "GIVE_BACK", "CLOSE", "FINISH", "RUN_NOW")
+        names = ("CLAIM", "RECLAIM", "GIVE_BACK", "DISOWN", "CLOSE", "FINISH", "RUN_NOW")
         self._scripts = {name: self._redis.register_script(getattr(scripts, name)) for name in names}
 
     # A worker and its term.
@@ -219,6 +219,11 @@ class RedisStore:
         with self._asking():
             self._call("GIVE_BACK", self._worker, *facts)
 
+    def disown(self, batch: Batch) -> None:
+        names = [_name(Fire(want.due, want.job_id, origin=want.origin)) for want in batch.wants]
+        with self._asking():
+            self._call("DISOWN", self._worker, batch.token, *names)
+
     def run_now(self, job: Job, due: datetime, origin: str) -> RunNow:
         fire = Fire(due, job.id, origin=origin)
         limits = (job.max_instances, self._run_now_ttl)
@@ -318,7 +323,7 @@ class RedisStore:
         found = []
         for name, text in self._redis.hgetall(self._key("open")).items():
             job_id, due, origin = name.split(SEPARATOR)
-            state, worker, attempt, epoch, claimed_at = text.split("|")
+            state, worker, attempt, epoch, claimed_at, _ = text.split("|")
             fire = Fire(_instant(int(due)), job_id, int(epoch), int(attempt), origin)
             found.append(Orphan(fire, worker, state == "running", _instant(int(claimed_at))))
         return sorted(found, key=lambda orphan: orphan.fire.due)

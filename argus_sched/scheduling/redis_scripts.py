@@ -3,7 +3,8 @@
 Keys, all under `argus:scheduler:<namespace>:`
     fire:<job>:<due>    the claim: `<worker>|<token>`, never deleted, it only expires
     watermark           hash job → last due time answered for, in microseconds
-    open                hash fire → `<state>|<worker>|<attempt>|<epoch>|<claimed at>`, until it ends
+    open                hash fire → `<state>|<worker>|<attempt>|<epoch>|<claimed at>|<token>`,
+                        until it ends
     off                 hash job → who and why, of jobs that are switched off
     state:<job>         hash of the job's run state: last_status, last_run, run_count, …
     running:<job>       the guard of a manual run: `<worker>|<origin>`
@@ -59,8 +60,8 @@ for i = 6, #ARGV, 8 do
   elseif redis.call('SET', key, worker .. '|' .. token, 'NX', 'EX', ttl) then
     answer = full and 'overlap' or 'won'
     if outcome == 'running' and not full then
-      local run = table.concat({'running', worker, '1', epoch, string.format('%.0f', now)}, '|')
-      redis.call('HSET', at('open'), job .. '\\31' .. due .. '\\31' .. origin, run)
+      local run = {'running', worker, '1', epoch, string.format('%.0f', now), token}
+      redis.call('HSET', at('open'), job .. '\\31' .. due .. '\\31' .. origin, table.concat(run, '|'))
     else
       redis.call('HSET', at('state:' .. job), 'last_status', full and 'skipped_overlap' or outcome)
     end
@@ -86,8 +87,8 @@ for i = 3, #ARGV, 4 do
   local attempt = 0
   if run[1] == ARGV[i + 1] and run[2] == ARGV[i + 2] and run[3] == ARGV[i + 3] then
     attempt = tonumber(run[3]) + (run[1] == 'running' and 1 or 0)
-    local taken = table.concat({'running', ARGV[1], attempt, ARGV[2], string.format('%.0f', now)}, '|')
-    redis.call('HSET', at('open'), ARGV[i], taken)
+    local taken = {'running', ARGV[1], attempt, ARGV[2], string.format('%.0f', now), 'taken'}
+    redis.call('HSET', at('open'), ARGV[i], table.concat(taken, '|'))
   end
   table.insert(answers, attempt)
 end
@@ -103,7 +104,21 @@ for i = 2, #ARGV, 2 do
   local run = parts(redis.call('HGET', at('open'), ARGV[i]) or '')
   if run[1] == 'running' and run[2] == ARGV[1] and run[3] == ARGV[i + 1] then
     run[1] = 'given_back'
-    redis.call('HSET', at('open'), ARGV[i], table.concat({run[1], run[2], run[3], run[4], run[5]}, '|'))
+    redis.call('HSET', at('open'), ARGV[i], table.concat(run, '|'))
+  end
+end
+"""
+)
+
+# ARGV: worker, token, then the fires.
+DISOWN = (
+    _NOW
+    + """
+for i = 3, #ARGV do
+  local run = parts(redis.call('HGET', at('open'), ARGV[i]) or '')
+  if run[1] == 'running' and run[2] == ARGV[1] and run[6] == ARGV[2] then
+    run[1] = 'given_back'
+    redis.call('HSET', at('open'), ARGV[i], table.concat(run, '|'))
   end
 end
 """
@@ -173,8 +188,8 @@ if running >= tonumber(ARGV[5]) then return {'already_running', owner, since} en
 if not redis.call('SET', at('running:' .. job), worker .. '|' .. ARGV[4], 'NX', 'EX', tonumber(ARGV[6])) then
   return {'already_running', string.match(redis.call('GET', at('running:' .. job)), '^([^|]*)'), '0'}
 end
-local run = table.concat({'running', worker, '1', '0', string.format('%.0f', now)}, '|')
-redis.call('HSET', at('open'), ARGV[3], run)
+local run = {'running', worker, '1', '0', string.format('%.0f', now), 'manual'}
+redis.call('HSET', at('open'), ARGV[3], table.concat(run, '|'))
 return {'won'}
 """
 )

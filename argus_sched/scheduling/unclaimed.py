@@ -50,6 +50,9 @@ class Unclaimed:
     def give_back(self, fires: Sequence[Fire]) -> None:
         """A fire that did not start is not remembered."""
 
+    def disown(self, batch: Batch) -> None:
+        """What was not answered was not granted."""
+
     def finish(self, results: Sequence[Result], max_failures: Mapping[str, int]) -> list[AutoDisabled]:
         switched_off = []
         with self._lock:

@@ -214,6 +214,21 @@ def test_a_claim_in_doubt_that_was_given_back_meanwhile_is_not_ours_any_more(ope
     assert store.read_again(doubted) == [Verdict.LOST]
 
 
+def test_a_batch_in_doubt_is_let_go_by_its_token_alone(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    doubted, certain = batch(want("a", 1), want("b", 1)), batch(want("two", 1, room=2))
+    store.claim(doubted)
+    store.claim(certain)
+    store.disown(replace(certain, token=str(uuid.uuid4())))
+    store.disown(doubted)
+    other.disown(certain)
+    found = other.orphans(timedelta(hours=1))
+    assert sorted(orphan.fire.job_id for orphan in found) == ["a", "b"]
+    assert None not in other.reclaim(found, 0)
+    store.disown(doubted)
+    assert other.orphans(timedelta(hours=1)) == []
+
+
 def test_a_given_back_fire_leaves_room_for_the_next(open_store: Open) -> None:
     one, other = open_store(), open_store()
     one.claim(batch(want("a", 1)))
