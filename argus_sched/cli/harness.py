@@ -48,6 +48,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     add("--dsn", help="a database to use; without it a throw-away Postgres is started")
     add("--without", metavar="GUARDS", default="", help="comma separated guards to switch off; see `list`")
     add("--uvicorn", action="store_true", help="two workers under one uvicorn instead of plain processes")
+    add("--agent", action="store_true", help="run the monitoring agent beside it, and judge it too")
     add("--docker", action="store_true", help="each worker in a container")
     _configure_output(parser)
     parser.set_defaults(run=_run)
@@ -106,6 +107,7 @@ def _run(args: argparse.Namespace) -> int:
         without=_names(args.without),
         uvicorn=args.uvicorn,
         docker=args.docker,
+        agent=args.agent,
     )
     return _carry_out(settings, args)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from argus_sched.advisory_keys import LEADER, derived_key
 from argus_sched.errors import SettingsError
 from argus_sched.harness import scenario, side_servers
+from argus_sched.harness.agent_files import Watched
+from argus_sched.harness.beside import DSN_ENV, AgentBeside
 from argus_sched.harness.cluster import Cluster
 from argus_sched.harness.faults import Ground
 from argus_sched.harness.profiles import profile
@@ -22,7 +24,7 @@ from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres
 from argus_sched.postgres.witness import Witness, through
 
-DATABASE = "harness"
+DATABASE, APP = "harness", "harness"
 SIDE_BY_SIDE = 2
 
 
@@ -51,10 +53,13 @@ def set_up(settings: RunSettings, folder: Path) -> Iterator[Ground]:
         slots = [Slot(name, _dsn_of(name, dsn, witness, proxy), size) for name, size in sizes(settings)]
         if settings.docker:
             stack.callback(_remove_containers, folder)
-        cluster = stack.enter_context(Cluster(folder, told, slots, launcher(settings)))
+        one_log = APP if settings.agent else None
+        cluster = stack.enter_context(Cluster(folder, told, slots, launcher(settings), one_log))
         ground = Ground(cluster, witness, profile(settings.profile), server, proxy)
         stack.callback(ground.put_right)
         stack.enter_context(Sampler(eyes.holders, cluster.record))
+        if settings.agent:
+            stack.enter_context(_agent(ground, folder, dsn))
         yield ground
 
 
@@ -100,6 +105,14 @@ def _remove_containers(folder: Path) -> None:
     from argus_sched.harness.containers import remove_containers
 
     remove_containers(folder)
+
+
+def _agent(ground: Ground, folder: Path, dsn: str) -> AgentBeside:
+    told, promise = ground.cluster.settings, ground.profile
+    log = ground.cluster.log_path(APP)
+    log.touch()
+    watched = Watched(APP, log, told.key, told.plans, promise.grace, promise.takeover, DSN_ENV)
+    return AgentBeside(folder, watched, dsn, ground.cluster.record)
 
 
 def _needs_lines(settings: RunSettings) -> bool:

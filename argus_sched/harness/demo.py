@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from argus_sched.harness import archive, faults, invariants, labs_at_speed, run
+from argus_sched.harness import agent_files, archive, faults, invariants, labs_at_speed, run
+from argus_sched.harness.agent_files import Chat
 from argus_sched.harness.bot_api import BotApi
 from argus_sched.harness.cluster import Cluster
 from argus_sched.harness.expected import Plan
@@ -148,7 +149,7 @@ def _bring_it_back(stage: Stage) -> bool:
 
 def _deploy(stage: Stage, plans: tuple[Plan, ...]) -> None:
     replace(stage.cluster.settings, plans=plans).write(stage.folder)
-    faults.rolling(stage.ground, Step(0, "rolling"))
+    faults.deploy(stage.ground)
 
 
 def _check_until(stage: Stage, wanted: int) -> bool:
@@ -203,7 +204,7 @@ def set_up(say: Say) -> Iterator[Stage]:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="argus-demo-run-")))
         server = stack.enter_context(EmbeddedPostgres())
         api = stack.enter_context(BotApi(messages.append))
-        dsn = server.create_database("labs")
+        dsn = server.create_database(labs_at_speed.APP)
         schema.migrate(dsn)
         promise, plans = profile("default"), labs_at_speed.plans()
         told = WorkerSettings("labs", labs_at_speed.KEY, promise.name, plans)
@@ -217,12 +218,12 @@ def set_up(say: Say) -> Iterator[Stage]:
 
 def _configure(folder: Path, cluster: Cluster, dsn: str, api: BotApi) -> tuple[dict[str, str], Path]:
     """The agent's environment and settings; messages go to a real chat where token and chat are set."""
-    environment = {**os.environ, "LABS_DATABASE_URL": dsn, "NO_COLOR": "1"}
+    environment = {**os.environ, labs_at_speed.DSN_ENV: dsn, "NO_COLOR": "1"}
     chat, url = environment.get(CHAT_ENV, ""), None
     if not (environment.get(TOKEN_ENV) and chat):
         environment[TOKEN_ENV], chat, url = STAND_IN_TOKEN, "1", api.url
     log = cluster.log_path(next(iter(cluster.slots)))
-    return environment, labs_at_speed.write_config(folder, log, TOKEN_ENV, chat, url)
+    return environment, agent_files.write(folder, labs_at_speed.watched(log), Chat(TOKEN_ENV, chat, url))
 
 
 def called(worker: str) -> str:

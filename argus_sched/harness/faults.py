@@ -153,7 +153,12 @@ def stop(ground: Ground, step: Step) -> None:
 
 
 def rolling(ground: Ground, step: Step) -> None:
-    """Every slot is stopped and started again, one after the other, as a deploy does."""
+    """Every slot is stopped and started again, one after the other."""
+    deploy(ground, lambda worker, at: ground.record(step, worker, at))
+
+
+def deploy(ground: Ground, on_leader: Callable[[Worker, float], None] = lambda *_: None) -> None:
+    """Stop and start every slot in turn; `on_leader` hears of each leader that was stopped, and when."""
     for name in ground.cluster.slots:
         worker = next((one for one in ground.cluster.live() if one.slot == name), None)
         if worker is None:
@@ -161,7 +166,7 @@ def rolling(ground: Ground, step: Step) -> None:
         led = ground.cluster.in_role("leader") is worker
         at = ground.cluster.ask_to_stop(worker)
         if led:
-            ground.record(step, worker, at)
+            on_leader(worker, at)
         _replace(ground, worker)
         ground.cluster.wait_until(ground.cluster.complete, PATIENCE, f"{name} did not come back")
 

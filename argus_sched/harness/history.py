@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,38 @@ class Fault:
     detail: str = ""
 
 
-Event = Started | Finished | Claimed | Belief | Holders | Service | Born | Died | Frozen | Skewed | Fault
-KINDS: dict[str, type[Event]] = {
-    kind.__name__.lower(): kind
-    for kind in (Started, Finished, Claimed, Belief, Holders, Service, Born, Died, Frozen, Skewed, Fault)
-}
+@dataclass(frozen=True)
+class Looked:
+    """The agent made one pass, from `at` to `until`; `problem` is empty when it came to a verdict."""
+
+    at: float
+    until: float
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """The agent's status of a target changed."""
+
+    at: float
+    target: str
+    status: str
+    age_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """A message of the agent reached its chat."""
+
+    at: float
+    text: str
+
+
+Event = (
+    Started | Finished | Claimed | Belief | Holders | Service | Born | Died | Frozen | Skewed | Fault
+    | Looked | Graded | Told
+)  # fmt: skip
+KINDS: dict[str, type[Event]] = {kind.__name__.lower(): kind for kind in get_args(Event)}
 E = TypeVar("E", bound=Event)
 
 

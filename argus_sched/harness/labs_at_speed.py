@@ -1,13 +1,14 @@
-"""A dozen jobs of the labs application with seconds for minutes, and the agent's files that watch them."""
+"""A dozen jobs of the labs application with seconds for minutes, and what the agent is to watch of them."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from argus_sched.harness.agent_files import Watched
 from argus_sched.harness.expected import Plan
 
-GRACE = 5
+APP, DSN_ENV = "labs", "LABS_DATABASE_URL"
+GRACE = 5.0
 KEY = 911_000_001
 
 # id, name as the log prints it, seconds between two due times
@@ -26,51 +27,12 @@ _JOBS = (
     ("hourly_jobs", "Hourly maintenance jobs", 3),
 )
 
-_CONFIG = """
-state: {state}
-packs: [{pack}]
-every: 5s
-telegram:
-  token_env: {token_env}
-  chat_id: {chat}
-{api_url}"""
-_PACK = """
-app: labs
-logs:
-  file: {{path: {log}, format: json-file}}
-  window: 1h
-database: {{dsn_env: LABS_DATABASE_URL}}
-checks:
-  - kind: scheduler_lock
-    key: {key}
-    takeover: 10s
-  - kind: scheduler_jobs
-    jobs:
-{jobs}
-"""
-
 
 def plans() -> tuple[Plan, ...]:
     """The dozen jobs."""
     return tuple(Plan(job, name, every_ms=every * 1000, body_ms=20) for job, name, every in _JOBS)
 
 
-def write_config(folder: Path, log: Path, token_env: str, chat: str, api_url: str | None) -> Path:
-    """Write the agent's settings and its pack into `folder`; returns the settings' path."""
-    entries = (
-        f'      - {{id: {job}, name: "{name}", every: {every}s, grace: {GRACE}s}}'
-        for job, name, every in _JOBS
-    )
-    pack, config = folder / "labs.yaml", folder / "argus.yaml"
-    pack.write_text(_PACK.format(log=log, key=KEY, jobs="\n".join(entries)))
-    url = f"  api_url: {api_url}\n" if api_url else ""
-    config.write_text(
-        _CONFIG.format(
-            state=folder / "state.db",
-            pack=pack,
-            token_env=token_env,
-            chat=json.dumps(chat) if chat.startswith("@") else chat,
-            api_url=url,
-        )
-    )
-    return config
+def watched(log: Path) -> Watched:
+    """What the agent is to watch."""
+    return Watched(APP, log, KEY, plans(), GRACE, takeover=10.0, dsn_env=DSN_ENV)

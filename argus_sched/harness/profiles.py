@@ -37,6 +37,11 @@ class Profile:
         """The longest that a cluster may need to have a leader again, once nothing is wrong any more."""
         return self.silence + self.probe + 2.0
 
+    @property
+    def grace(self) -> float:
+        """How late a job may be before the agent shall call it: longer than any fault of ours may last."""
+        return 3 * self.silence + self.probe + 5.0
+
     def rules(self, *, elects: bool = True) -> Rules:
         """What the judge holds a run of this profile to; without an election every worker leads, always."""
         if not elects:

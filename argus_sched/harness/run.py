@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from argus_sched.harness import arena, expected, faults, invariants, scenario
+from argus_sched.harness.agent_verdict import AgentRules, AgentVerdict, judge_agent
 from argus_sched.harness.expected import Plan
 from argus_sched.harness.faults import Ground
 from argus_sched.harness.history import Claimed
@@ -14,10 +16,13 @@ from argus_sched.harness.profiles import profile
 from argus_sched.harness.report import Record
 from argus_sched.harness.scenario import Step
 from argus_sched.harness.settings import RunSettings, plans
+from argus_sched.harness.verdict import Verdict
 from argus_sched.postgres.witness import OPEN
 
 Tell = Callable[[str], None]
 START_WITHIN, STOP_WITHIN = 90.0, 30.0
+# After the limit of a stopped job: the time for its message, and to see that there is no second one.
+AGENT_PATIENCE = 15.0
 
 
 def run(settings: RunSettings, folder: Path, tell: Tell) -> Record:
@@ -34,10 +39,15 @@ def run(settings: RunSettings, folder: Path, tell: Tell) -> Record:
         until = time.time()
         span = round(after * 1000), round(until * 1000)
         drain(ground, jobs, span, tell)
+        if settings.agent:
+            _forget_a_job(ground, jobs, tell)
+        end = time.time()
         ground.cluster.stop(STOP_WITHIN)
         history = ground.cluster.history(claims(ground))
     verdict = invariants.judge(history, jobs, span, promise.rules(elects=settings.elects), settings.seed)
-    return Record(settings, jobs, span, history, verdict)
+    if settings.agent:
+        verdict = _with_agent(verdict, judge_agent(history, jobs, AgentRules(arena.APP, promise.grace), end))
+    return Record(settings, jobs, span, history, verdict, _notes(verdict))
 
 
 def begin(ground: Ground, jobs: Sequence[Plan], tell: Tell) -> float:
@@ -66,6 +76,26 @@ def _do(ground: Ground, steps: Sequence[Step], tell: Tell) -> None:
 
 def _idle(ground: Ground, until: float) -> None:
     ground.cluster.rest(until - time.time())
+
+
+def _forget_a_job(ground: Ground, jobs: Sequence[Plan], tell: Tell) -> None:
+    """Deploy a version without one job, and give the agent the time to say so."""
+    tell(f"a new version without {jobs[0].job} is deployed: the agent must notice")
+    replace(ground.cluster.settings, plans=tuple(jobs[1:])).write(ground.cluster.folder)
+    faults.deploy(ground)
+    ground.cluster.rest(jobs[0].period_seconds + ground.profile.grace + AGENT_PATIENCE)
+
+
+def _notes(verdict: Verdict) -> tuple[str, ...]:
+    agent = verdict.agent
+    if agent is None:
+        return ()
+    told = f"told {agent['told_after_seconds']} s after the job's limit"
+    return (f"The agent made {agent['passes']} passes beside it; real stops: {agent['stops']}, {told}.",)
+
+
+def _with_agent(verdict: Verdict, agent: AgentVerdict) -> Verdict:
+    return replace(verdict, violations=verdict.violations + agent.violations, agent=agent.as_json())
 
 
 def drain(ground: Ground, jobs: Sequence[Plan], span: tuple[int, int], tell: Tell) -> None:

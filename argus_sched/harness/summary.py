@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from argus_sched.harness.figures import Percentiles
 from argus_sched.harness.report import Record
@@ -16,6 +16,7 @@ def text(record: Record) -> str:
     verdict = record.verdict
     parts = [_sentence(verdict), "", *_table(verdict)]
     parts += [f"slow      {line}" for line in verdict.slow]
+    parts += [_agent(verdict.agent)] if verdict.agent else []
     parts += _violations(verdict)
     parts += ["", f"repeat with   {record.settings.command}"]
     return "\n".join(parts)
@@ -38,6 +39,11 @@ def _table(verdict: Verdict) -> Iterator[str]:
     for name, one in verdict.faults.items():
         cells = (_three(values) for values in (one.demotion_ms, one.promotion_ms, one.lateness_ms))
         yield f"{name:<11}{one.count:>6}   {''.join(f'{cell:<26}' for cell in cells)}".rstrip()
+
+
+def _agent(agent: Mapping[str, object]) -> str:
+    told = agent["told_after_seconds"]
+    return f"agent     {agent['passes']} passes, {agent['stops']} real stops, told {told} s after the limit"
 
 
 def _violations(verdict: Verdict) -> Iterator[str]:

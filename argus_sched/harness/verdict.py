@@ -68,6 +68,7 @@ class Verdict:
     faults: Mapping[str, figures.FaultFigures]
     slow: tuple[str, ...]
     violations: tuple[Violation, ...]
+    agent: Mapping[str, object] | None = None
 
     @property
     def held(self) -> bool:
@@ -102,6 +103,7 @@ class Verdict:
             },
             "slow": list(self.slow),
             "violations": [violation.as_json() for violation in self.violations],
+            **({"agent": self.agent} if self.agent is not None else {}),
         }
 
 
