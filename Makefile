@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKERS ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types unit bench bench-failover soak lock clean
@@ -41,11 +42,16 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Most of the suite waits for processes, so more tests run at once than there are cores.
 unit: $(READY)
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(PYTEST_ARGS)
-	$(BIN)/coverage combine -q
-	$(BIN)/coverage report
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+
+bench: $(READY)  ## Measure reading, checks, metrics, schedules, claims and elections, beside plain tools
+	@for script in reading check metrics scheduler election; do \
+	    echo "== $$script"; $(BIN)/python tests/bench/bench_$$script.py || exit 1; echo; done
+
+bench-failover: $(READY)  ## Measure each failover, 100 times a fault, beside its target
+	$(BIN)/python tests/bench/bench_failover.py
 
 lock:  ## Renew requirements.lock (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --no-header \
