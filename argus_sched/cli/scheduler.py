@@ -14,6 +14,7 @@ ENVIRONMENT = "ARGUS_SCHEDULER_DSN"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands and their arguments."""
+    parser.set_defaults(run=run)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     one = _command(commands, "run", run_worker, "run a worker without a web server")
     one.add_argument(
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _command(commands: Any, name: str, call: Callable[[argparse.Namespace], int], text: str) -> Any:
     parser = commands.add_parser(name, help=text, description=text)
-    parser.set_defaults(run=call)
+    parser.set_defaults(call=call)
     return parser
 
 
@@ -57,6 +58,12 @@ def _listing(parser: Any) -> Any:
     parser.add_argument("--namespace", help="only this namespace")
     parser.add_argument("--output", choices=("table", "json"), default="table")
     return _database(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the sub-command that was named; its exit code."""
+    code: int = args.call(args)
+    return code
 
 
 def run_worker(args: argparse.Namespace) -> int:

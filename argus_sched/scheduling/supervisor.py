@@ -122,7 +122,9 @@ class Supervisor:
         self._switch_off_broken()
         if not self._settings.production and (self._fallback.active or not self._leads()):
             self._try_the_store()
-        if self._clock.elapsed() >= self._next_census and not self._fallback.active:
+        # The first census is everyone's; later ones are the leader's: an idle worker should cost nothing.
+        due = self._clock.elapsed() >= self._next_census and not self._fallback.active
+        if due and (self._leads() or not self._next_census):
             self._next_census = self._clock.elapsed() + BETWEEN_CENSUSES
             self._take_census()
 
