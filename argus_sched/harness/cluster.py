@@ -67,7 +67,8 @@ class Cluster:
         self._launcher = launcher
         self._log = log
         self._tails: dict[str, Tail] = {}
-        self._doomed: dict[str, tuple[float, str]] = {}
+        self._killed: dict[str, float] = {}
+        self._stopped: dict[str, float] = {}
         self._pumps: list[threading.Thread] = []
         for name in ("workers", "logs"):
             (folder / name).mkdir()
@@ -84,6 +85,7 @@ class Cluster:
     def spawn(self, slot: Slot) -> None:
         """Start the process of a slot; its worker appears once it has written its first line."""
         slot.births += 1
+        self._stopped.pop(slot.name, None)
         slot.process = self._launcher(self.folder, slot)
         pump = threading.Thread(
             target=keep_log, args=(slot.process.stdout, self.log_path(slot.name)), daemon=True
@@ -170,20 +172,13 @@ class Cluster:
     def kill(self, worker: Worker) -> float:
         """kill -9; returns the instant just before."""
         at = time.time()
-        self._doomed[worker.name] = (at, "kill")
+        self._killed[worker.name] = at
         os.kill(worker.pid, signal.SIGKILL)
         return at
 
     def ask_to_stop(self, worker: Worker) -> float:
         """SIGTERM to the worker (with uvicorn, to the parent of both); returns the instant just before."""
-        at = time.time()
-        for other in self.live():
-            if other.slot == worker.slot:
-                self._doomed[other.name] = (at, "stop")
-        process = self.slots[worker.slot].process
-        if process is not None:
-            process.terminate()
-        return at
+        return self._terminate(self.slots[worker.slot])
 
     def freeze(self, worker: Worker) -> float:
         """SIGSTOP; returns the instant."""
@@ -203,13 +198,7 @@ class Cluster:
     def refill(self, slot_name: str, seconds: float = 30.0) -> None:
         """Start a slot again once its process has ended; a uvicorn parent replaces a lost worker itself."""
         slot = self.slots[slot_name]
-        if (
-            slot.size > 1
-            and slot.process is not None
-            and not any(
-                how == "stop" for name, (_, how) in self._doomed.items() if self._slot_of(name) == slot_name
-            )
-        ):
+        if slot.size > 1 and slot_name not in self._stopped:
             return
         self.wait_until(
             lambda: slot.process is None or slot.process.poll() is not None,
@@ -229,11 +218,8 @@ class Cluster:
 
     def stop(self, seconds: float = 30.0) -> None:
         """Ask every slot to stop, and wait for it."""
-        for worker in self.live():
-            self._doomed.setdefault(worker.name, (time.time(), "stop"))
         for slot in self.slots.values():
-            if slot.process is not None and slot.process.poll() is None:
-                slot.process.terminate()
+            self._terminate(slot)
         for slot in self.slots.values():
             if slot.process is not None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -263,8 +249,11 @@ class Cluster:
         elif isinstance(event, Belief) and (worker := self.workers.get(event.worker)):
             worker.role, worker.epoch = event.role, event.epoch
 
-    def _slot_of(self, name: str) -> str:
-        return self.workers[name].slot
+    def _terminate(self, slot: Slot) -> float:
+        at = self._stopped[slot.name] = time.time()
+        if slot.process is not None and slot.process.poll() is None:
+            slot.process.terminate()
+        return at
 
     def _gone(self, worker: Worker) -> bool:
         process = self.slots[worker.slot].process
@@ -277,7 +266,12 @@ class Cluster:
             return True
 
     def _bury(self, worker: Worker) -> None:
-        at, how = self._doomed.get(worker.name, (time.time(), "itself"))
+        if worker.name in self._killed:
+            at, how = self._killed[worker.name], "kill"
+        elif worker.slot in self._stopped:
+            at, how = self._stopped[worker.slot], "stop"
+        else:
+            at, how = time.time(), "itself"
         worker.alive, worker.role = False, "dead"
         self.record(Died(at, worker.name, how))
 
