@@ -73,57 +73,69 @@ class Machine:
         self._threads: list[threading.Thread] = []
         self._serving = False
         self._won_at: float | None = None
-        report = Report(events, metrics)
-        pace = Pace.of(settings.effective_timing.horizon)
+        self._events = events
+        self._report = Report(events, metrics)
+        self._pace = Pace.of(settings.effective_timing.horizon)
         self.engine = Engine(self._signal, self._mark_broken, clock)
-        self.runs = Runs(Pool(settings.threads), self.engine.execute, self._may_start, report, clock)
-        self.fires = Fires(
-            registry,
-            store,
+        self.runs = Runs(Pool(settings.threads), self.engine.execute, self._may_start, self._report, clock)
+        self.fires = self._new_fires()
+        self.keeper = self._new_keeper(auto_disable)
+        dead_after = self._pace.dead_after
+        self.run_now = RunNowService(store, self.runs, self._report, clock, dead_after=dead_after)
+        self.fallback = Fallback(settings, self.fires, store, clock, events)
+        self.elector = new_elector(self._on_promote, self._on_demote) if new_elector else None
+        self.supervisor = self._new_supervisor()
+
+    def _new_fires(self) -> Fires:
+        return Fires(
+            self._registry,
+            self.store,
             self.runs,
-            report,
-            clock,
+            self._report,
+            self._clock,
             trusted=self.trusted,
-            say_skipped=lambda job_id: self.engine.say_skipped(registry[job_id]),
+            say_skipped=lambda job_id: self.engine.say_skipped(self._registry[job_id]),
             on_fenced=self._on_fenced,
             on_opened=self._on_opened,
-            instance=instance,
-            born=clock.now(),
-            catch_up="catch-up" not in settings.without,
-            hashed_jitter="jitter-hash" not in settings.without,
+            instance=self.instance,
+            born=self._clock.now(),
+            catch_up="catch-up" not in self._settings.without,
+            hashed_jitter="jitter-hash" not in self._settings.without,
         )
-        self.keeper = Keeper(
-            registry,
-            store,
+
+    def _new_keeper(self, auto_disable: AutoDisable) -> Keeper:
+        keeper = Keeper(
+            self._registry,
+            self.store,
             self.runs,
             auto_disable,
-            report,
-            clock,
-            pace,
-            max_failures=lambda _: settings.max_failures,
-            retention=settings.retention,
+            self._report,
+            self._clock,
+            self._pace,
+            max_failures=lambda _: self._settings.max_failures,
+            retention=self._settings.retention,
             leads=self.trusted,
             offer=self.fires.offer,
             in_doubt=self.fires.in_doubt,
         )
-        self.keeper.on_beat = self._on_beat
-        self.run_now = RunNowService(store, self.runs, report, clock, dead_after=pace.dead_after)
-        self.fallback = Fallback(settings, self.fires, store, clock, events)
-        self.elector = new_elector(self._on_promote, self._on_demote) if new_elector else None
-        self.supervisor = Supervisor(
-            settings,
-            registry,
-            store,
+        keeper.on_beat = self._on_beat
+        return keeper
+
+    def _new_supervisor(self) -> Supervisor:
+        return Supervisor(
+            self._settings,
+            self._registry,
+            self.store,
             self.engine,
             self.fallback,
-            events,
-            metrics,
-            clock,
+            self._events,
+            self._metrics,
+            self._clock,
             serve=self._serve,
             join=self._join_in,
             resign=self._resign,
             leads=self.trusted,
-            idle=lambda: not len(registry) and not len(services),
+            idle=lambda: not len(self._registry) and not len(self.services),
             last_round=lambda: self.fires.last_turn,
         )
 
@@ -205,7 +217,6 @@ class Machine:
             return
         self.fires.begin(0)
         self.keeper.sweep_now()
-        self.services.begin(0.0, self.trusted)
 
     def _resign(self) -> None:
         if self.elector is not None:
@@ -252,5 +263,7 @@ class Machine:
 
     def _on_beat(self, beat: Beat) -> None:
         self._metrics.clock_offset = beat.offset
+        if self.elector is not None and self.elector.is_trusted():
+            self._metrics.tick_seconds.observe(self.elector.tick_seconds)
         if beat.resign_for is not None and self.elector is not None:
             self.elector.resign(beat.resign_for)

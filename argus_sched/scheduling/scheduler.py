@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import os
 import threading
@@ -16,23 +15,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from argus_sched import due_times
 from argus_sched.clock import Clock, SystemClock
-from argus_sched.errors import JobError, SchedulerError
+from argus_sched.errors import JobError, SchedulerError, SettingsError
 from argus_sched.scheduling import log_lines
 from argus_sched.scheduling import metrics as metrics_module
 from argus_sched.scheduling.auto_disable import AlertHook, AutoDisable
-from argus_sched.scheduling.claims import ClaimStore, RunNow
+from argus_sched.scheduling.claims import RunNow
 from argus_sched.scheduling.events import Events, Listener
 from argus_sched.scheduling.job import Job, JobRegistry, declare
 from argus_sched.scheduling.leader_services import LeaderService, LeaderServices
 from argus_sched.scheduling.leadership import Role, Term
 from argus_sched.scheduling.metrics import Metrics
-from argus_sched.scheduling.settings import Claims, Settings
-from argus_sched.scheduling.unclaimed import Unclaimed
+from argus_sched.scheduling.settings import Settings
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
-    from argus_sched.scheduling.elector import Elector
     from argus_sched.scheduling.machine import Machine
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -136,7 +133,15 @@ class Scheduler:
         return job
 
     def leader_service(self, name: str, service: LeaderService) -> None:
-        """Run `service` on the leader alone: `start()` after the deferral, `stop()` on demotion."""
+        """Run `service` on the leader alone: `start()` after the deferral, `stop()` on demotion.
+
+        Raises SettingsError where no leader is elected: each worker would run it.
+        """
+        if not self.settings.leads:
+            raise SettingsError(
+                f"leader service {name!r} needs coordination='leader', not {self.settings.coordination!r}: "
+                "without a leader every worker would run it"
+            )
         self._services.add(name, service)
 
     @property
@@ -280,14 +285,13 @@ class Scheduler:
         if self._listener is not None:
             self._listener(event, fields)
 
-    # Building.
-
     def _build(self) -> Machine:
-        from argus_sched.scheduling.machine import Machine
+        # Imported here: a missing APScheduler must not keep an application from importing its scheduler.
+        from argus_sched.scheduling.assembly import build
 
         instance = str(uuid.uuid4())
         self._events = Events(self._hear, namespace=self.settings.namespace, instance=instance)
-        return Machine(
+        return build(
             self.settings,
             self._registry,
             self._services,
@@ -295,66 +299,5 @@ class Scheduler:
             self._metrics,
             self._clock,
             instance=instance,
-            store=self._store(instance),
-            new_elector=functools.partial(self._elector, instance) if self.settings.leads else None,
             auto_disable=self._auto_disable,
-        )
-
-    def _store(self, instance: str) -> ClaimStore:
-        settings = self.settings
-        silence = 2 * settings.effective_timing.horizon
-        if not settings.guarded_by_claims:
-            return Unclaimed()
-        if settings.claims == Claims.REDIS:
-            return self._redis_store(instance, silence)
-        from argus_sched.postgres.claim_store import PostgresStore
-
-        return PostgresStore(
-            settings.dsn or "", settings.namespace, instance, silence=silence, migrate=settings.migrate
-        )
-
-    def _redis_store(self, instance: str, silence: float) -> ClaimStore:
-        from argus_sched.scheduling.redis import RedisStore
-
-        settings = self.settings
-        return RedisStore(
-            settings.redis_url or "",
-            settings.namespace,
-            instance,
-            ttl=settings.fire_lock_ttl,
-            run_now_ttl=settings.run_now_ttl,
-            silence=silence,
-            record=self._note_redis(instance) if settings.dsn else lambda: None,
-        )
-
-    def _note_redis(self, instance: str) -> Callable[[], None]:
-        from argus_sched.postgres.claim_store import note_store
-
-        settings = self.settings
-        return functools.partial(
-            note_store, settings.dsn or "", settings.namespace, instance, "redis", settings.migrate
-        )
-
-    def _elector(
-        self, instance: str, on_promote: Callable[..., None], on_demote: Callable[..., None]
-    ) -> Elector:
-        from argus_sched.postgres.leader_lock import open_leader_lock
-        from argus_sched.scheduling.elector import Elector
-        from argus_sched.scheduling.identity import Worker
-
-        settings, timing = self.settings, self.settings.effective_timing
-        worker = Worker(settings.namespace, instance, schedule_hash=self._registry.schedule_hash())
-        return Elector(
-            functools.partial(open_leader_lock, settings.dsn or "", settings.key, timing, worker),
-            timing,
-            namespace=settings.namespace,
-            instance=instance,
-            on_promote=on_promote,
-            on_demote=on_demote,
-            clock=self._clock,
-            key=settings.key,
-            emit=self._events,
-            candidate=settings.candidate,
-            watch="watch" not in settings.without,
-            tick="tick" not in settings.without,
         )

@@ -397,6 +397,7 @@ def test_status_and_metrics_tell_what_this_worker_is(new: New) -> None:
     assert 'argus_scheduler_leader{namespace="test"} 1.0' in text
     assert 'argus_scheduler_leader_changes_total{cause="elected",namespace="test"} 1.0' in text
     assert 'argus_scheduler_promotion_seconds_count{namespace="test"} 1.0' in text
+    assert 'argus_scheduler_tick_seconds_count{namespace="test"} 0.0' not in text
 
 
 def test_the_line_of_a_run_is_apschedulers_and_only_real_runs_print_it(
@@ -590,6 +591,13 @@ def test_in_production_a_wrong_declaration_costs_that_job_only(
         (lambda: once(datetime(2026, 1, 1)), JobError, "has no zone"),
         (lambda: Timing(lease=1.0), SettingsError, "unsafe timing"),
         (lambda: Scheduler(None, namespace="x"), SettingsError, "needs a DSN"),
+        (
+            lambda: Scheduler("x", namespace="x", coordination="every_worker").leader_service(
+                "bot", object()
+            ),
+            SettingsError,
+            "leader service 'bot' needs coordination='leader'",
+        ),
         (lambda: Scheduler("x", namespace="x").run_now("a"), SchedulerError, "not running in this process"),
     ],
 )
