@@ -91,10 +91,10 @@ def kill(ground: Ground, step: Step) -> None:
 def pair(ground: Ground, step: Step) -> None:
     """kill -9 of the leader and of the heir, if there is one."""
     leader, heir = ground.leader(), ground.cluster.in_role("heir")
-    at = ground.cluster.kill(leader)
+    # The heir first: it would be quick enough to take over in between.
     if heir is not None:
         ground.cluster.kill(heir)
-    ground.record(step, leader, at)
+    ground.record(step, leader, ground.cluster.kill(leader))
     for worker in filter(None, (leader, heir)):
         _replace(ground, worker)
 
