@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 
 from argus_sched.clock import Clock
@@ -31,6 +32,9 @@ class Fallback:
         self._store = store
         self._clock = clock
         self._events = events
+        # The supervisor and the elector both say that the store is back; a gate which the latter has opened
+        # since must stay open.
+        self._turn = threading.Lock()
         self._away_since: float | None = None
         self._warned_at = float("-inf")
 
@@ -42,10 +46,11 @@ class Fallback:
         if self._away_since is None:
             self._away_since = now
         if not self.active and now - self._away_since >= PATIENCE:
-            self.active = True
-            self._fires.store = Unclaimed()
-            serve()
-            self._fires.begin(0)
+            with self._turn:
+                self.active = True
+                self._fires.store = Unclaimed()
+                serve()
+                self._fires.begin(0)
         if self.active and now - self._warned_at >= BETWEEN_WARNINGS:
             self._warned_at = now
             self._warn()
@@ -53,7 +58,9 @@ class Fallback:
     def back(self) -> None:
         """The store answers: from here on fires are guarded again."""
         self._away_since = None
-        if self.active:
+        with self._turn:
+            if not self.active:
+                return
             self._fires.end()
             self._fires.store = self._store
             self.active = False

@@ -104,19 +104,7 @@ def declare(
     _check_text("id", job_id, job_id)
     title = name if name is not None else job_id
     _check_text("name", title, job_id)
-    if not isinstance(trigger, due_times.Trigger):
-        raise JobError(
-            f"job {job_id!r} has no trigger but {trigger!r}: use every(...), cron(...) or once(...)"
-        )
-    if not isinstance(max_instances, int) or max_instances < 1:
-        raise JobError(f"job {job_id!r} has max_instances {max_instances!r}: use 1 or more")
-    if jitter < timedelta(0):
-        raise JobError(f"job {job_id!r} has a negative jitter {jitter}: use zero or more")
-    if catch_up_window is not None and catch_up_window <= timedelta(0):
-        raise JobError(
-            f"job {job_id!r} has a catch_up_window of {catch_up_window}: use more than zero, or "
-            "catch_up='skip'"
-        )
+    _check_options(job_id, trigger, max_instances, jitter, catch_up_window)
     return Job(
         id=job_id,
         name=title,
@@ -196,6 +184,28 @@ def _check_text(what: str, text: str, job_id: str) -> None:
         raise JobError(
             f"the {what} {text!r} holds a newline or another unprintable character: remove it, logs are "
             "read line by line"
+        )
+
+
+def _check_options(
+    job_id: str,
+    trigger: object,
+    max_instances: int,
+    jitter: timedelta,
+    catch_up_window: timedelta | None,
+) -> None:
+    if not isinstance(trigger, due_times.Trigger):
+        raise JobError(
+            f"job {job_id!r} has no trigger but {trigger!r}: use every(...), cron(...) or once(...)"
+        )
+    if not isinstance(max_instances, int) or max_instances < 1:
+        raise JobError(f"job {job_id!r} has max_instances {max_instances!r}: use 1 or more")
+    if jitter < timedelta(0):
+        raise JobError(f"job {job_id!r} has a negative jitter {jitter}: use zero or more")
+    if catch_up_window is not None and catch_up_window <= timedelta(0):
+        raise JobError(
+            f"job {job_id!r} has a catch_up_window of {catch_up_window}: use more than zero, or "
+            "catch_up='skip'"
         )
 
 

@@ -171,6 +171,8 @@ class Keeper:
                 self._report.interrupted(orphan)
         if found.expired:
             self.store.expire(found.expired)
+            for orphan in found.expired:
+                self._report.expired(orphan)
         self._offer(list(found.again))
 
     def _audit(self) -> None:

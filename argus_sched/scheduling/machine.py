@@ -232,6 +232,7 @@ class Machine:
 
     def _on_promote(self, term: Term) -> None:
         self._won_at = term.won_at
+        self.fallback.back()
         waits = "deferral" not in self._settings.without
         deferral = self.elector.timing.deferral if self.elector and waits else 0.0
         # Claims keep two leaders apart; without them, the old one gets a tick's time to notice.

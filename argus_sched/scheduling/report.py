@@ -72,6 +72,11 @@ class Report:
         self._metrics.interrupted += 1
         self._events("fire_interrupted", self._of(orphan))
 
+    def expired(self, orphan: Orphan) -> None:
+        """A fire that was given back found no taker within its window."""
+        self._metrics.missed("expired", 1)
+        self._events("fire_missed", {**self._of(orphan), "count": 1, "reason": "expired"})
+
     def again(self, orphan: Orphan, fire: Fire) -> None:
         """An open run that nobody executed was taken over."""
         self._metrics.claim("won")

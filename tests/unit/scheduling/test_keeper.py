@@ -178,6 +178,14 @@ def test_orphans_are_recorded_or_offered() -> None:
     assert [one.fire.job_id for one in stage.offered] == ["again"]
 
 
+def test_a_given_back_fire_that_grew_too_old_is_missed_and_counted() -> None:
+    stage = Stage()
+    stage.store.lost = [orphan("once", dead=False, minutes_ago=60)]
+    stage.keeper.run_once()
+    assert "expire" in stage.store.calls
+    assert stage.metrics.dues_missed == {"expired": 1}
+
+
 def test_a_claim_whose_answer_never_came_is_given_back() -> None:
     stage = Stage()
     stage.store.unknown = [Fire(T, "once")]
