@@ -189,7 +189,7 @@ def _cost(stage: Stage) -> Sample:
 def _judge(stage: Stage, since: float) -> Record:
     plans, span = labs_at_speed.plans(), (round(since * 1000), round(time.time() * 1000))
     run.drain(stage.ground, plans, span, lambda _: None)
-    history = stage.cluster.history(run.claims(stage.ground))
+    history = stage.cluster.history(run.claims(stage.ground, plans, span))
     verdict = invariants.judge(history, plans, span, stage.ground.profile.rules())
     settings = RunSettings(workers=2, jobs=len(plans), duration=0, faults=("kill", "terminate"), seed=0)
     return Record(settings, plans, span, history, verdict, ("This was the demo: argus-sched demo",))

@@ -12,6 +12,8 @@ from argus_sched.harness.verdict import Violation, iso
 
 # How long after its end a run may still be unknown to the scheduler's own ledger.
 UNTOLD = 1.0
+# How long after its sender was killed a claim may still be carried out by the database.
+ON_ITS_WAY = 0.4
 
 
 def doubled(case: Case) -> Iterator[Violation]:
@@ -63,7 +65,7 @@ def fates_of(case: Case) -> Fates:
 def _fate_of_missing(case: Case, fire: Fire, leaderless: Iterable[tuple[float, float]], fates: Fates) -> None:
     claim, due = case.claims.get(fire), fire[1] / 1000.0
     if claim is not None and claim.outcome == "interrupted":
-        if case.killed_during(claim.worker, claim.at):
+        if case.killed_during(claim.worker, claim.at - ON_ITS_WAY):
             fates.interrupted += 1
         else:
             said = (

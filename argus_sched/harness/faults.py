@@ -203,7 +203,7 @@ def fork(ground: Ground, step: Step) -> None:
 def pooler(ground: Ground, step: Step) -> None:
     """Every worker reaches Postgres through a pooler that hands one session to all of them."""
     here = ground.witness.address
-    with side_servers.pooler(here) as there:
+    with side_servers.pooler(here, *ground.witness.login) as there:
         _detour(ground, step, ground.leader(), list(ground.cluster.slots), there, here)
 
 

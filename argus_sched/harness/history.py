@@ -8,8 +8,11 @@ A worker here is one process from birth to death: a respawned one is another wor
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from sys import intern
 from typing import Any, TypeVar, get_args
 
 
@@ -180,7 +183,14 @@ class History:
 
     def of_kind(self, kind: type[E]) -> tuple[E, ...]:
         """The events of one kind, in order of time."""
-        return tuple(event for event in self.events if isinstance(event, kind))
+        return tuple(self._by_kind.get(kind, ()))  # type: ignore[arg-type]  # each list holds its key's kind
+
+    @cached_property
+    def _by_kind(self) -> dict[type[Event], list[Event]]:
+        groups: dict[type[Event], list[Event]] = defaultdict(list)
+        for event in self.events:
+            groups[type(event)].append(event)
+        return groups
 
     def around(self, at: float, seconds: float = 1.0, limit: int = 12) -> tuple[Event, ...]:
         """At most `limit` events nearest to `at` within `seconds`, in order, without samples of the lock."""
@@ -204,6 +214,10 @@ def from_line(line: str | bytes) -> Event:
         raise ValueError(f"no event of a history: {line!r}")
     if kind is Holders and fields["pids"] is not None:
         fields["pids"] = tuple(fields["pids"])
+    # A long run has millions of lines and few names.
+    for name in ("worker", "job"):
+        if name in fields:
+            fields[name] = intern(fields[name])
     return kind(**fields)
 
 

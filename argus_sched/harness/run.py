@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def run(settings: RunSettings, folder: Path, tell: Tell) -> Record:
             _forget_a_job(ground, jobs, tell)
         end = time.time()
         ground.cluster.stop(STOP_WITHIN)
-        history = ground.cluster.history(claims(ground))
+        history = ground.cluster.history(claims(ground, jobs, span))
     verdict = invariants.judge(history, jobs, span, promise.rules(elects=settings.elects), settings.seed)
     if settings.agent:
         verdict = _with_agent(verdict, judge_agent(history, jobs, AgentRules(arena.APP, promise.grace), end))
@@ -100,24 +100,25 @@ def _with_agent(verdict: Verdict, agent: AgentVerdict) -> Verdict:
 
 def drain(ground: Ground, jobs: Sequence[Plan], span: tuple[int, int], tell: Tell) -> None:
     """Wait until every due time of the span ran or has its answer on record, within a bound."""
-    due = {(plan.job, at) for plan in jobs for at in expected.due_times(plan, *span)}
+    missing = {(plan.job, at) for plan in jobs for at in expected.due_times(plan, *span)}
     patience = time.monotonic() + 6 * ground.profile.silence + ground.profile.probe + 10.0
-    tell(f"{len(due)} due times, waiting for the last")
-    while time.monotonic() < patience:
+    tell(f"{len(missing)} due times, waiting for the last")
+    while missing and time.monotonic() < patience:
         ground.cluster.rest(0.2)
-        if not (due - ground.cluster.finished()) - _answered(ground):
-            return
+        missing -= ground.cluster.finished()
+        missing -= _answered(ground, missing)
 
 
-def _answered(ground: Ground) -> set[tuple[str, int]]:
-    rows = ground.witness.ledger(ground.cluster.settings.namespace)
+def _answered(ground: Ground, fires: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
+    rows = ground.witness.ledger(ground.cluster.settings.namespace, fires)
     return {(row.job, row.due_ms) for row in rows if row.outcome not in OPEN}
 
 
-def claims(ground: Ground) -> Iterable[Claimed]:
-    """The scheduler's ledger, with the harness's names of the workers."""
+def claims(ground: Ground, jobs: Sequence[Plan], span: tuple[int, int]) -> Iterable[Claimed]:
+    """What the scheduler's ledger says of the fires that did not simply run, with our names of workers."""
+    due = {(plan.job, at) for plan in jobs for at in expected.due_times(plan, *span)}
     names = {born.instance: born.worker for born in ground.cluster.births()}
-    for row in ground.witness.ledger(ground.cluster.settings.namespace):
+    for row in ground.witness.ledger(ground.cluster.settings.namespace, due - ground.cluster.finished()):
         outcome = "" if row.outcome in OPEN else row.outcome
         worker = names.get(row.instance, row.instance)
         yield Claimed(row.claimed_at, worker, row.job, row.due_ms, outcome, row.attempt)

@@ -84,7 +84,7 @@ class RunSettings:
     def command(self) -> str:
         """The command that repeats this run; a DSN is left out, since it may hold a password."""
         words = ["argus-sched harness run", f"--workers {self.workers}", f"--jobs {self.jobs}"]
-        words += [f"--duration {self.duration:g}s", f"--faults {','.join(self.faults) or 'none'}"]
+        words += [f"--duration {max(self.duration, 1):g}s", f"--faults {','.join(self.faults) or 'none'}"]
         words += [f"--seed {self.seed}", f"--profile {self.profile}", f"--coordination {self.coordination}"]
         words += [f"--without {','.join(self.without)}"] if self.without else []
         words += ["--dsn ..."] if self.dsn else []

@@ -25,7 +25,7 @@ POOLER = "pgbouncer"
 
 _POOLER_SETTINGS = """
 [databases]
-* = host={host} port={port}
+* = host={host} port={port} {login}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {listen}
@@ -44,7 +44,7 @@ def has_pooler() -> bool:
 
 
 @contextlib.contextmanager
-def pooler(database: Address) -> Iterator[Address]:
+def pooler(database: Address, user: str, password: str = "") -> Iterator[Address]:
     """A pgbouncer in transaction mode with one server session for everybody; yields its address."""
     program = shutil.which(POOLER, path=_search_path())
     if program is None:
@@ -52,9 +52,15 @@ def pooler(database: Address) -> Iterator[Address]:
     with tempfile.TemporaryDirectory(prefix="argus-pooler-") as name:
         folder, listen = Path(name), free_port()
         settings = folder / "pgbouncer.ini"
-        settings.write_text(
-            _POOLER_SETTINGS.format(host=database[0], port=database[1], listen=listen, folder=folder)
-        )
+        login = f"user={user}" + (f" password={password}" if password else "")
+        values = {
+            "host": database[0],
+            "port": database[1],
+            "login": login,
+            "listen": listen,
+            "folder": folder,
+        }
+        settings.write_text(_POOLER_SETTINGS.format(**values))
         identity = _nobody(folder)
         process = subprocess.Popen(
             [program, "-q", str(settings)], stdin=subprocess.DEVNULL, start_new_session=True, **identity

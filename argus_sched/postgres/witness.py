@@ -7,6 +7,7 @@ judge would believe it.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,8 @@ _SEAT = "SELECT pid, application_name, client_port FROM pg_stat_activity WHERE p
 _LEDGER = """
 SELECT extract(epoch FROM r.claimed_at)::float8, r.worker::text, r.job_id,
        round(extract(epoch FROM r.due) * 1000)::bigint, r.outcome, r.attempt
-FROM argus_sched.run r
+FROM argus_sched.run r JOIN unnest(%s::text[], %s::bigint[]) AS f (job, due_ms)
+  ON r.job_id = f.job AND r.due = to_timestamp(f.due_ms / 1000.0)
 WHERE r.namespace = %s AND r.origin = 'schedule' ORDER BY r.claimed_at
 """
 OPEN = ("running", "given_back")
@@ -67,6 +69,12 @@ class Witness:
         parts = conninfo_to_dict(self._dsn)
         return str(parts.get("host") or "127.0.0.1"), int(parts.get("port") or 5432)
 
+    @property
+    def login(self) -> tuple[str, str]:
+        """User and password of the DSN."""
+        parts = conninfo_to_dict(self._dsn)
+        return str(parts.get("user") or "postgres"), str(parts.get("password") or "")
+
     def holders(self) -> tuple[int, ...] | None:
         """The sessions of this database that hold the exact key; None when it could not be asked."""
         rows = self._ask(_HOLDERS, {"key": self._key})
@@ -86,9 +94,10 @@ class Witness:
         """Whether the database answers."""
         return self._ask("SELECT 1", ()) is not None
 
-    def ledger(self, namespace: str) -> list[LedgerRow]:
-        """Every claim of the namespace; none where the scheduler has no tables here."""
-        return [LedgerRow(*row) for row in self._ask(_LEDGER, (namespace,)) or ()]
+    def ledger(self, namespace: str, fires: Collection[tuple[str, int]]) -> list[LedgerRow]:
+        """What is on record of some fires, each a job and its due time in milliseconds."""
+        jobs, dues = [job for job, _ in fires], [due for _, due in fires]
+        return [LedgerRow(*row) for row in self._ask(_LEDGER, (jobs, dues, namespace)) or ()]
 
     def close(self) -> None:
         """Give the connection back."""

@@ -72,7 +72,7 @@ def measure(fault: str, repeat: int, chosen: Profile, dice: random.Random) -> Ve
         span = round(after * 1000), round(time.time() * 1000)
         run.drain(ground, jobs, span, lambda _: None)
         ground.cluster.stop()
-        history = ground.cluster.history(run.claims(ground))
+        history = ground.cluster.history(run.claims(ground, jobs, span))
     _progress("")
     return invariants.judge(history, jobs, span, chosen.rules())
 

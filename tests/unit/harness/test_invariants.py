@@ -181,6 +181,12 @@ OTHERS = [*run(1), *run(3, "b"), *run(4, "b")]
         pytest.param([*run(2, took=None), *killed("a", 1.9)], ["interrupted"], 0, id="killed before"),
         pytest.param([*claim(2, "interrupted")], ["interrupted"], 0, id="recorded, nobody killed it"),
         pytest.param(
+            [*claim(2, "interrupted", at=0.1), *killed("a", 2.0)],
+            [],
+            1,
+            id="killed with the claim on its way",
+        ),
+        pytest.param(
             [*claim(2, "interrupted"), *killed("a", 1.5)], ["interrupted"], 0, id="recorded, killed before"
         ),
         pytest.param(
