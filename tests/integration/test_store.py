@@ -133,6 +133,22 @@ def test_a_full_disk_is_one_sentence(store: Store) -> None:
     assert store.recall().evidence == EVIDENCE
 
 
+def test_a_cause_for_which_sqlite_itself_rolled_back_is_told(store: Store) -> None:
+    # As it does on a full disk when the WAL cannot grow; a trigger can ask for the same.
+    with store.transaction() as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON schema_steps BEGIN SELECT RAISE(ROLLBACK, 'no room'); END"
+        )
+    store.close()
+    with pytest.raises(StoreError, match="no room"):
+        keep(store)
+
+
+def test_a_path_that_cannot_even_be_asked_for_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be read: File name too long"):
+        Store(tmp_path / ("x" * 300)).recall()
+
+
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
@@ -167,6 +183,45 @@ def test_a_user_without_rights_can_read_and_is_told_that_nothing_is_kept(store: 
     evidence, message = done.stdout.splitlines()
     assert evidence == "['labs']"
     assert message.startswith(f"the state file {store.path} cannot be written: ")
+
+
+IN_A_SERVICE_FOLDER = """
+import os, sys
+from pathlib import Path
+from argus_sched.agent.check import PassReport
+from argus_sched.agent.store.run_lock import run_lock
+from argus_sched.agent.store.sqlite import Store, remember
+from argus_sched.clock import SystemClock
+from datetime import datetime, UTC
+if len(sys.argv) > 2:
+    os.setgroups([]); os.setgid(int(sys.argv[3])); os.setuid(int(sys.argv[2]))
+path = Path(sys.argv[1])
+with run_lock(path, 0, SystemClock()), Store(path).transaction() as connection:
+    remember(connection, {}, PassReport(datetime.now(UTC), (), (), True, 0.0))
+"""
+
+
+@ROOT
+def test_what_root_makes_in_the_folder_of_a_service_belongs_to_the_service(tmp_path: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    folder = tmp_path / "argus-sched"
+    folder.mkdir()
+    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    for parent in folder.parents[:3]:
+        parent.chmod(0o755)
+    for user in ((), (str(nobody.pw_uid), str(nobody.pw_gid))):
+        script = [sys.executable, "-c", IN_A_SERVICE_FOLDER, str(folder / "state.db"), *user]
+        subprocess.run(script, check=True, cwd=Path(__file__).parents[2])
+    assert {file.stat().st_uid for file in folder.iterdir()} == {nobody.pw_uid}
+
+
+@ROOT
+def test_root_gives_nothing_away_that_was_there_before(tmp_path: Path) -> None:
+    os.chown(tmp_path, pwd.getpwnam("nobody").pw_uid, -1)
+    (tmp_path / "secret").write_text("root's")
+    (tmp_path / "state.db.lock").symlink_to(tmp_path / "secret")
+    with run_lock(tmp_path / "state.db", 0, SystemClock()):
+        assert (tmp_path / "secret").stat().st_uid == 0
 
 
 WRITER = """

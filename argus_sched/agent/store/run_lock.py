@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from argus_sched.agent.store.new_file import make_sure_of
 from argus_sched.clock import Clock
 from argus_sched.errors import StoreError
 
@@ -28,8 +29,8 @@ def run_lock(state: Path, wait_seconds: float, clock: Clock) -> Iterator[None]:
     """
     path = state.with_name(f"{state.name}.lock")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        make_sure_of(path)
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
         raise StoreError(f"the lock file {path} cannot be opened: {error.strerror}") from error
     try:

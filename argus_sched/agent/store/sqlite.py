@@ -20,6 +20,8 @@ from argus_sched.agent.judging.evidence import Evidence
 from argus_sched.agent.judging.evidence_json import from_json, to_json
 from argus_sched.agent.status import Status
 from argus_sched.agent.store import incident_rows
+from argus_sched.agent.store.new_file import make_sure_of
+from argus_sched.agent.store.stand_in import IN_MEMORY
 from argus_sched.clock import Clock, SystemClock
 from argus_sched.errors import StoreError
 
@@ -51,14 +53,15 @@ class Store:
 
     def recall(self) -> Memory:
         """What earlier passes left, nothing when there is no file; needs no right to write."""
-        if not self.path.exists():
-            return Memory()
-        with self._errors("read"), contextlib.closing(_open_for_reading(self.path)) as connection:
-            if not _applied(connection, self.path):
+        with self._errors("read"):
+            if not self.path.exists():
                 return Memory()
-            bodies = dict(connection.execute("SELECT app, body FROM evidence"))
-            statuses = dict(connection.execute("SELECT target, status FROM results"))
-            at = connection.execute("SELECT at FROM last_pass").fetchone()
+            with contextlib.closing(_open_for_reading(self.path)) as connection:
+                if not _applied(connection, self.path):
+                    return Memory()
+                bodies = dict(connection.execute("SELECT app, body FROM evidence"))
+                statuses = dict(connection.execute("SELECT target, status FROM results"))
+                at = connection.execute("SELECT at FROM last_pass").fetchone()
         try:
             return Memory(
                 {app: from_json(body) for app, body in bodies.items()},
@@ -78,8 +81,7 @@ class Store:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                _roll_back(connection)
                 raise
 
     def close(self) -> None:
@@ -90,7 +92,8 @@ class Store:
 
     def _writable(self) -> sqlite3.Connection:
         if self._connection is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path != IN_MEMORY:
+                make_sure_of(self.path)
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -153,8 +156,14 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute("INSERT OR REPLACE INTO schema_steps VALUES (?, ?)", (part, len(statements)))
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        _roll_back(connection)
         raise
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Undo what is open; SQLite itself has done so where it ran out of space."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def _applied(connection: sqlite3.Connection, path: Path) -> dict[str, int]:
