@@ -34,7 +34,10 @@ from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres, free_port
 from argus_sched.scheduling.apscheduler_engine import RUN_LOGGER
 from argus_sched.scheduling.leadership import Role
+from tests.workers.loud_loggers import loud_loggers
 from tests.workers.scheduler_cluster import ROOT, until
+
+__all__ = ["loud_loggers"]
 
 KEYS = """
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 911000001 AND granted AND objsubid = 1
