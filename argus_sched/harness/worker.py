@@ -28,8 +28,9 @@ from typing import Any
 
 from argus_sched import Fire, Scheduler, Timing, cron, due_times, every
 from argus_sched.clock import SystemClock
+from argus_sched.harness.diary import Diary, Lines
 from argus_sched.harness.expected import Plan
-from argus_sched.harness.history import Belief, Born, Event, Finished, Service, Started, to_line
+from argus_sched.harness.history import Born, Finished, Service, Started
 from argus_sched.harness.settings import WorkerSettings
 
 PR_SET_PDEATHSIG = 1
@@ -44,44 +45,6 @@ class SteppedClock(SystemClock):
 
     def now(self) -> datetime:
         return super().now() + self.ahead
-
-
-class Lines:
-    """A file that several processes append whole lines to."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-
-    def write(self, event: Event) -> None:
-        """Append one event in one write, which no other can tear."""
-        os.write(self._file, to_line(event).encode())
-
-
-class Diary:
-    """Writes down what this worker believes, whenever that changes."""
-
-    def __init__(self, name: str, lines: Lines, clock: SystemClock) -> None:
-        self._name = name
-        self._lines = lines
-        self._clock = clock
-        self._last: tuple[str, int, float | None] = ("", 0, None)
-        self._lock = threading.Lock()
-        self._lock.acquire()
-
-    def begin(self, born: Born) -> None:
-        """Write the first line; a belief that came before it waits for it."""
-        self._lines.write(born)
-        self._lock.release()
-
-    def note(self, role: str, epoch: int, trusted_until: float | None, cause: str = "") -> None:
-        """Keep a belief that differs from the last; `trusted_until` in elapsed seconds, None for ever."""
-        with self._lock:
-            if (role, epoch, trusted_until) == self._last:
-                return
-            self._last = role, epoch, trusted_until
-            at = time.time()
-            until = None if trusted_until is None else at + trusted_until - self._clock.elapsed()
-            self._lines.write(Belief(at, self._name, role, epoch, until, cause))
 
 
 class LeaderService:
