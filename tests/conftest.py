@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,12 @@ def database(postgres: EmbeddedPostgres) -> Iterator[str]:
 def field_cases() -> Callable[[str], Any]:
     """The handed cases of one part, for example `field_cases("grading")`."""
     return lambda part: json.loads((FIELD / part / "cases.json").read_text())
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C reach the programs under test, also where the run itself was started to ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import re
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from argus_sched.advisory_keys import REGISTRY
-from argus_sched.cli import COMMANDS
+from argus_sched.cli import COMMANDS, Parser
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"apscheduler", "docker", "psycopg", "pydantic", "redis", "rich", "starlette", "telegram", "yaml"}
@@ -62,12 +63,17 @@ def test_every_advisory_key_has_a_number_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_every_command_has_a_module_with_its_two_functions(command: str) -> None:
+def test_every_command_has_a_module_that_sets_its_run(command: str) -> None:
     name, help_text = COMMANDS[command]
     spec = importlib.util.find_spec(name)
     assert spec is not None, f"{name} does not exist"
     module = importlib.import_module(name)
-    assert callable(module.configure)
-    assert callable(module.run)
+    parser = Parser(prog=command)
+    module.configure(parser)
+    subcommands = [
+        action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
+    ends = [*subcommands[0].values()] if subcommands else [parser]
+    assert all(callable(end.get_default("run") or parser.get_default("run")) for end in ends)
     assert module.__doc__
     assert help_text
