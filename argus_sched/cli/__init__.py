@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from argus_sched.cli import streams
 from argus_sched.errors import ArgusError
 from argus_sched.version import __version__
 
@@ -45,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        sys.stdout.flush()  # when the interpreter ends, it is too late for an exit code of ours
+        return code
     except ArgusError as error:
         print(f"argus-sched: {error}", file=sys.stderr)
         return error.exit_code
@@ -86,4 +89,5 @@ def _top_parser() -> Parser:
 
 def entry() -> NoReturn:
     """Run as a program."""
+    streams.prepare()
     sys.exit(main())

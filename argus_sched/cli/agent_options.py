@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from argus_sched.agent.packs import Pack
 
 UNKNOWN = 3
+
+# From every instant between these, the longest window and the longest limit stay within the calendar.
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -98,9 +101,12 @@ def _instant(text: str) -> datetime:
     from argus_sched.agent.instants import parse_rfc3339
 
     try:
-        return parse_rfc3339(text)
-    except ValueError as error:
+        instant = parse_rfc3339(text)
+    except (ValueError, OverflowError) as error:
         raise argparse.ArgumentTypeError(f"{error}; RFC 3339 is expected") from None
+    if not EARLIEST <= instant <= LATEST:
+        raise argparse.ArgumentTypeError(f"{text} is not between {EARLIEST:%Y} and {LATEST:%Y}")
+    return instant
 
 
 def _length(text: str) -> timedelta:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from argus_sched.cli import streams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,8 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print events; 0, or 3 when a log could not be read to its end."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")  # JSON is UTF-8 whatever the locale
+    streams.speak_utf8()
     if args.pack:
         return _of_pack(args.pack)
     for event in _of_file(args.file, args.format):

@@ -54,4 +54,5 @@ def _find(report: PassReport, wanted: str) -> Result:
     if found:
         raise SettingsError(f"{wanted!r} is in several packs: name {' or '.join(r.target for r in found)}")
     near = get_close_matches(wanted, [r.target for r in report.results], n=3, cutoff=0.4)
-    raise SettingsError(f"no target {wanted!r}" + (f": did you mean {' or '.join(near)}?" if near else ""))
+    advice = f"did you mean {' or '.join(near)}?" if near else "`argus-sched check` lists them"
+    raise SettingsError(f"no target {wanted!r}: {advice}")

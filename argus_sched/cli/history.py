@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
             lines = [_step(found) for found in recent_transitions(connection, args.match, args.limit)]
         else:
             lines = [_line(found) for found in recent_incidents(connection, args.match, args.limit)]
-    print("\n".join(lines) if lines else f"nothing is known of {args.match}")
+    print("\n".join(lines) if lines else f"no incident on record matches {args.match}")
     return 0
 
 

@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from argus_sched.cli import streams
+
 WIDEST = 60
 
 
 def show(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output: str) -> None:
     """Print all of each row as JSON, or the named columns as a table."""
+    if output == "json":
+        streams.speak_utf8()
     print(as_json(rows) if output == "json" else as_table(rows, columns))
 
 

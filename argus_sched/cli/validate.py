@@ -53,6 +53,9 @@ def _count(number: int, noun: str) -> str:
 def _print_json(verdicts: tuple[FileVerdict, ...]) -> None:
     import json
 
+    from argus_sched.cli import streams
+
+    streams.speak_utf8()
     files = [
         {
             "file": verdict.file,

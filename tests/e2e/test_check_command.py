@@ -224,6 +224,8 @@ def test_a_selection_is_shown_and_counted_alone(site: Site, holder: psycopg.Conn
         ["--output", "xml"],
         ["--now", "yesterday"],
         ["--now", "2026-03-14T10:00:00"],
+        ["--now", "0001-01-01T00:00:00+14:00"],
+        ["--now", "1969-12-31T23:59:59Z"],
         ["--timeout", "soon"],
         ["--pack", "/nowhere/labs.yaml"],
         ["--config", "/nowhere/argus.yaml"],
@@ -256,6 +258,27 @@ def test_a_textfile_that_cannot_be_written_is_3(site: Site) -> None:
     assert code == 3
     assert "OK: 4 OK" in out
     assert "/nowhere" in err
+
+
+def test_a_crit_stays_2_when_the_textfile_cannot_be_written(site: Site) -> None:
+    assert site.check("--textfile", "/nowhere/argus.prom", "--now", later(hours=2))[0] == 2
+
+
+def test_a_reader_of_the_table_that_goes_away_costs_no_metrics(site: Site) -> None:
+    prom = site.folder / "argus.prom"
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        command = [sys.executable, "-m", "argus_sched", "check", "--config", str(site.config)]
+        done = subprocess.run(
+            [*command, "--textfile", str(prom)],
+            env=site.environ,
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (3, b"")
+    assert "argus_last_pass_timestamp_seconds" in prom.read_text()
 
 
 def test_the_plugin_line(site: Site) -> None:

@@ -96,7 +96,7 @@ def test_an_incident_is_listed_and_acknowledged_by_its_tag(
     assert main(["history", "labs/*", "--steps"]) == 0
     assert "labs/nightly  ok → firing  CRIT  fired, told as fired" in capsys.readouterr().out
     assert main(["history", "shop/*"]) == 0
-    assert capsys.readouterr().out == "nothing is known of shop/*\n"
+    assert capsys.readouterr().out == "no incident on record matches shop/*\n"
 
 
 @pytest.fixture
