@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PRINT = """
 import sys
 from argus_sched.cli import streams
@@ -22,8 +24,10 @@ def printed(more: str = "", **environ: str) -> bytes:
     return subprocess.run(script, env={**os.environ, **environ}, capture_output=True, check=True).stdout
 
 
-def test_a_letter_that_the_locale_cannot_write_is_escaped() -> None:
-    assert printed(PYTHONIOENCODING="ascii") == rb"Za\u017c\xf3\u0142\u0107 \U0001f600 \udcff" + b"\n"
+@pytest.mark.parametrize("handler", ["strict", "surrogateescape"])  # the latter is the C locale's
+def test_a_letter_that_the_locale_cannot_write_is_escaped(handler: str) -> None:
+    out = printed(PYTHONIOENCODING=f"ascii:{handler}")
+    assert out == rb"Za\u017c\xf3\u0142\u0107 \U0001f600 \udcff" + b"\n"
 
 
 def test_json_is_utf8_whatever_the_locale() -> None:
