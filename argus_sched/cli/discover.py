@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from argus_sched.agent.ports import LogSource
 
 
+TOO_FEW_RUNS = "no job ran often enough to tell its trigger: read a longer log"
+NO_RUN = "no run of a job was read: is the logger `apscheduler` at INFO, and is this its log?"
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     source = parser.add_mutually_exclusive_group(required=True)
@@ -44,10 +48,11 @@ def run(args: argparse.Namespace) -> int:
     everything = args.file and not args.window
     seen = _read(source, due_times.EPOCH if everything else clock.now() - logs.window)
     app = app_from(args.app or args.container or Path(args.file).stem)
-    text, certain = write_pack(app, logs, seen.jobs(), args.timezone)
+    jobs = seen.jobs()
+    text, certain = write_pack(app, logs, jobs, args.timezone)
     print(text, end="")
     if not certain:
-        print("argus-sched: no job ran often enough to tell its trigger: read a longer log", file=sys.stderr)
+        print(f"argus-sched: {TOO_FEW_RUNS if jobs else NO_RUN}", file=sys.stderr)
     return 0 if certain else 3
 
 

@@ -87,6 +87,15 @@ def test_a_log_without_enough_runs_is_said_to_be_that(
     assert "no job ran often enough to tell its trigger: read a longer log" in printed.err
 
 
+def test_a_log_without_any_run_asks_for_the_right_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nginx.log"
+    path.write_text("2026-03-14T06:00:00.000000001Z GET / 200\n")
+    assert main(["discover", "--file", str(path)]) == 3
+    assert "no run of a job was read: is the logger `apscheduler` at INFO" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
