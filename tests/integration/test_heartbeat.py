@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -16,11 +17,12 @@ from argus_sched.postgres.embedded import free_port
 
 @pytest.fixture
 def server() -> Iterator[HTTPServer]:
-    """Answers /ok with 200, everything else with 500."""
+    """Answers /ok with 200, /closed with 200 for argus with the password p@ss, everything else with 500."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200 if self.path == "/ok" else 500)
+            known = self.headers["Authorization"] == f"Basic {b64encode(b'argus:p@ss').decode()}"
+            self.send_response(200 if self.path == "/ok" or (known and self.path == "/closed") else 500)
             self.end_headers()
             self.wfile.write(b"OK")
 
@@ -42,6 +44,12 @@ def test_a_refusal_is_an_error_that_names_the_host_and_not_the_secret_path(serve
     with pytest.raises(DeliveryError, match=r"127\.0\.0\.1 was answered with 500") as caught:
         beat(f"http://127.0.0.1:{server.server_port}/s3cret")
     assert "s3cret" not in str(caught.value)
+
+
+def test_a_name_and_password_in_the_address_are_sent_as_a_header(server: HTTPServer) -> None:
+    beat(f"http://argus:p%40ss@127.0.0.1:{server.server_port}/closed")
+    with pytest.raises(DeliveryError, match="answered with 500"):
+        beat(f"http://argus:wrong@127.0.0.1:{server.server_port}/closed")
 
 
 def test_nobody_there_is_an_error() -> None:

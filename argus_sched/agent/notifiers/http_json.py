@@ -6,13 +6,13 @@ address, which may be a secret, in its local variables.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
+from argus_sched.agent.basic_auth import split_user
 from argus_sched.agent.telling.notify_ports import (
     ContentRefusedError,
     RefusedError,
@@ -73,7 +73,7 @@ def _post(url: Secret, data: bytes, headers: dict[str, str]) -> Answer | Deliver
     from urllib.error import HTTPError
     from urllib.request import Request
 
-    address, authorization = _split_user(url.reveal())
+    address, authorization = split_user(url.reveal())
     headers = {"Content-Type": "application/json", **authorization, **headers}
     try:
         request = Request(address, data, headers, method="POST")  # noqa: S310 the settings allow http(s) only
@@ -96,13 +96,3 @@ def _opener() -> Any:
             return None
 
     return build_opener(Stay)
-
-
-def _split_user(url: str) -> tuple[str, dict[str, str]]:
-    """The address without `user:password@`, and the header that stands for it."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url, {}
-    token = base64.b64encode(unquote(user).encode()).decode()
-    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {token}"}
