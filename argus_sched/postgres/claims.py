@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
+from argus_sched.postgres.arrays import plain_array, quoted_array
 from argus_sched.postgres.link import Link
 from argus_sched.scheduling.claims import Batch, Orphan, Outcome, RunNow, Verdict, Want
 from argus_sched.scheduling.job import Fire, Job
@@ -52,13 +53,15 @@ WITH want AS MATERIALIZED (
 ), moved AS (
     UPDATE argus_sched.job j SET watermark = d.due, next_due = d.next_due
     FROM (
-        SELECT DISTINCT ON (job_id) job_id, due, next_due FROM decided
-        WHERE verdict IN ('won', 'overlap') AND origin = 'schedule' ORDER BY job_id, due DESC
+        SELECT job_id, max(due) AS due, max(next_due) AS next_due FROM decided
+        WHERE verdict IN ('won', 'overlap') AND origin = 'schedule' GROUP BY job_id
     ) d
     WHERE j.namespace = %(namespace)s AND j.job_id = d.job_id AND j.watermark < d.due
 )
-SELECT CASE WHEN d.verdict IN ('won', 'overlap') AND t.job_id IS NULL THEN 'lost' ELSE d.verdict END
-FROM decided d LEFT JOIN taken t USING (job_id, due, origin) ORDER BY d.n
+SELECT string_agg(
+    CASE WHEN d.verdict IN ('won', 'overlap') AND t.job_id IS NULL THEN 'lost' ELSE d.verdict END,
+    ',' ORDER BY d.n)
+FROM decided d LEFT JOIN taken t USING (job_id, due, origin)
 """
 
 _OURS = """
@@ -107,6 +110,9 @@ ORDER BY r.claimed_at
 """
 
 
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
+
+
 class PostgresClaims:
     """The claims of one worker in one namespace, over a connection of their own."""
 
@@ -117,7 +123,8 @@ class PostgresClaims:
 
     def claim(self, batch: Batch) -> list[Verdict]:
         """One verdict for each want, in order; see `ClaimStore.claim`."""
-        return [Verdict(row[0]) for row in self._link.rows(_CLAIM, self._columns(batch))]
+        ((verdicts,),) = self._link.rows(_CLAIM, self._columns(batch))
+        return [_VERDICTS[verdict] for verdict in verdicts.split(",")]
 
     def read_again(self, batch: Batch) -> list[Verdict]:
         """Settle a batch whose answer never came.
@@ -190,10 +197,20 @@ class PostgresClaims:
         return RunNow(fire=Fire(due, job.id, origin=origin))
 
     def _columns(self, batch: Batch) -> dict[str, object]:
-        names = ("job_id", "due", "origin", "missed", "reason", "next_due", "room", "rank", "waits")
-        columns: dict[str, object] = {name: [getattr(want, name) for want in batch.wants] for name in names}
-        columns["outcome"] = [str(want.outcome) for want in batch.wants]
-        return columns | {
+        wants = batch.wants
+        return {
+            "job_id": quoted_array([want.job_id for want in wants]),
+            "due": quoted_array([want.due.isoformat() for want in wants]),
+            "origin": quoted_array([want.origin for want in wants]),
+            "outcome": quoted_array([want.outcome.value for want in wants]),
+            "missed": plain_array([want.missed for want in wants]),
+            "reason": quoted_array([want.reason for want in wants]),
+            "next_due": quoted_array(
+                [want.next_due.isoformat() if want.next_due else None for want in wants]
+            ),
+            "room": plain_array([want.room for want in wants]),
+            "rank": plain_array([want.rank for want in wants]),
+            "waits": plain_array([want.waits for want in wants]),
             "namespace": self._namespace,
             "worker": self._worker,
             "token": batch.token,
