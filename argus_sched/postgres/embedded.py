@@ -138,7 +138,11 @@ class EmbeddedPostgres:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def __enter__(self) -> EmbeddedPostgres:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.destroy()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self.destroy()
