@@ -24,9 +24,6 @@ from argus_sched.harness.expected import Plan
 from argus_sched.harness.history import Died, Fault, History, Holders, Skewed, Started
 from argus_sched.harness.verdict import Rules, Verdict, Violation, iso
 
-# How long after a fault lateness still comes from it, in seconds.
-QUIET_AFTER = 5.0
-
 
 def judge(
     history: History, plans: Sequence[Plan], span: tuple[int, int], rules: Rules, seed: int = 0
@@ -201,7 +198,7 @@ def _ended_by_itself(case: Case) -> Iterator[Violation]:
 
 def _off_jitter(case: Case) -> Iterator[str]:
     """A sentence for each job with a jitter whose fires came long after it while nothing was wrong."""
-    troubled = [(fault.at, fault.until + QUIET_AFTER) for fault in case.history.of_kind(Fault)]
+    troubled = [(fault.at, fault.until + case.rules.quiet_after) for fault in case.history.of_kind(Fault)]
     worst: dict[str, float] = {}
     for (job, due), runs in case.runs.items():
         start, wanted = runs[0].start.at, due / 1000.0 + _jitter(case, job, due)

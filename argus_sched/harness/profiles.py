@@ -48,7 +48,11 @@ class Profile:
             return Rules(two_leaders=inf, two_services=inf)
         patience = self.lease / 2 if self.lease else self.probe + self.tick
         leaderless = 2 * self.silence + self.probe + 2.0
-        return Rules(two_leaders=patience, leaderless=leaderless, bounds=self.bounds())
+        # A job whose worker died may wait until that is certain, which takes two leases.
+        quiet_after = 3 * self.silence + 2.0
+        return Rules(
+            two_leaders=patience, leaderless=leaderless, quiet_after=quiet_after, bounds=self.bounds()
+        )
 
     def bounds(self) -> dict[str, Bound]:
         """The longest demotion and promotion per fault; without a lease only the probe counts."""

@@ -17,7 +17,7 @@ class Rules:
     `two_leaders` and `two_services` are the longest spells of two that count as normal: a promotion may
     overtake a demotion by milliseconds, which is why claims carry the safety. `leaderless` is the longest
     spell without a leader while the database answers; None where nobody leads by design. `off_jitter` is how
-    long after its computed jitter a fire may start while nothing is wrong.
+    long after its computed jitter a fire may start while nothing is wrong, which is `quiet_after` a fault.
     """
 
     catch_up_window: float = 600.0
@@ -26,6 +26,7 @@ class Rules:
     two_services: float = 0.1
     leaderless: float | None = None
     off_jitter: float = 0.5
+    quiet_after: float = 5.0
     bounds: Mapping[str, figures.Bound] = field(default_factory=dict)
 
 
