@@ -5,6 +5,7 @@
     ├── MissingExtraError        an optional library is absent; names the install command
     ├── StoreError               the agent's SQLite file is locked, corrupt, newer or unwritable
     ├── SourceError              a log or database of a watched application cannot be read
+    │   └── HostError            its host, or the daemon or server there, could not be reached at all
     ├── DeliveryError            a notice was not accepted; permanent or not
     ├── JobError                 a job was declared wrongly
     └── SchedulerError           the scheduler core refuses to go on
@@ -41,6 +42,10 @@ class StoreError(ArgusError):
 
 class SourceError(ArgusError):
     """A log or a database of a watched application cannot be read."""
+
+
+class HostError(SourceError):
+    """A host, or the daemon or server there, could not be reached at all: nothing on it can be read."""
 
 
 class DeliveryError(ArgusError):

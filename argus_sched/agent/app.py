@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from argus_sched.agent.config.dsn import dsn_of
+from argus_sched.agent.config.dsn import dsn_of, machine_of
 from argus_sched.agent.config.settings import AgentSettings
-from argus_sched.agent.packs import LogSpec, Pack
+from argus_sched.agent.hosts import Hosts, machine_label
+from argus_sched.agent.packs import DatabaseSpec, LogSpec, Pack
 from argus_sched.agent.ports import LockView, LogSource
 from argus_sched.agent.runner import Agent
 from argus_sched.agent.store.run_lock import run_lock
@@ -16,6 +17,7 @@ from argus_sched.agent.store.sqlite import Store
 from argus_sched.agent.tasks import Edges
 from argus_sched.agent.telling.notify_ports import Teller
 from argus_sched.clock import Clock, SystemClock
+from argus_sched.errors import SettingsError
 
 LOCK_WAIT_SECONDS = 10.0
 
@@ -48,10 +50,11 @@ def build_agent(
     timeout = settings.read_timeout.total_seconds()
     edges = Edges(
         clock=clock,
-        open_log=partial(_open_log, clock=clock, timeout=timeout),
+        open_log=partial(_open_log, hosts=settings.hosts, clock=clock, timeout=timeout),
         open_locks=partial(_open_locks, environ=environ, timeout=timeout),
         # A log does not reach into a future that is only supposed.
         until=lambda: min(clock.now(), SystemClock().now()),
+        host_of=partial(_host_of, hosts=settings.hosts, environ=environ),
     )
     if now:
         return Agent(packs, edges, store, settings.deadline, saves=False)
@@ -66,10 +69,18 @@ def build_agent(
     )
 
 
-def _open_log(spec: LogSpec, clock: Clock, timeout: float) -> LogSource:
+def _open_log(spec: LogSpec, hosts: Hosts, clock: Clock, timeout: float) -> LogSource:
     from argus_sched.agent.sources import open_source
 
-    return open_source(spec, clock=clock, timeout=timeout)
+    return open_source(spec, clock=clock, timeout=timeout, host=hosts[spec.host])
+
+
+def _host_of(database: DatabaseSpec, hosts: Hosts, environ: Mapping[str, str]) -> str | None:
+    """The node of a database's host; None also for a DSN that is missing, which its own check tells."""
+    try:
+        return machine_label(machine_of(dsn_of(database, environ)), hosts)
+    except SettingsError:
+        return None
 
 
 def _open_locks(pack: Pack, environ: Mapping[str, str], timeout: float) -> Sequence[LockView]:

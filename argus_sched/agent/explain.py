@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from argus_sched.agent.check import Node, PassReport, Result
@@ -22,7 +22,7 @@ def explain(report: PassReport, result: Result, look: LogLook | None) -> str:
     """The transcript of one target; `look` is what was read of its log, None for a lock."""
     lines = [f"{result.target}: {result.status.name}, {result.phase.value}", f"  {result.summary}"]
     lines += [f"  {result.reason}"] if result.reason else []
-    lines += _heading("source", [node for node in report.nodes if node.app == result.app])
+    lines += _heading("source", _sources(report.nodes, result.app))
     spec = _spec(result, look)
     if look is not None and spec is not None:
         case = JobCase(spec, look.evidence, look.sight)
@@ -32,6 +32,13 @@ def explain(report: PassReport, result: Result, look: LogLook | None) -> str:
     else:
         lines += ["", "what was seen", *(f"  {key}: {value}" for key, value in result.details.items())]
     return "\n".join(visible(line) for line in lines) + "\n"
+
+
+def _sources(nodes: Sequence[Node], app: str) -> list[Node]:
+    """The sources of one application, and the hosts they are on."""
+    own = [node for node in nodes if node.app == app]
+    hosts = {node.parent for node in own}
+    return [*(node for node in nodes if not node.app and node.source in hosts), *own]
 
 
 def _heading(title: str, nodes: list[Node]) -> list[str]:

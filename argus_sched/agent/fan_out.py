@@ -16,21 +16,27 @@ MOST_WORKERS = 16
 
 
 def fan_out(
-    work: Mapping[Key, Callable[[], Value]], seconds: float, most: int = MOST_WORKERS
+    work: Mapping[Key, Callable[[], Value]],
+    seconds: float,
+    most: int = MOST_WORKERS,
+    lanes: Mapping[Key, Hashable] | None = None,
 ) -> dict[Key, Value | Exception]:
     """What each piece of `work` returned or raised within `seconds`; a piece that is not done has no entry.
 
-    `seconds` may be infinite, for work that bounds itself.
+    `seconds` may be infinite, for work that bounds itself. Each lane has its own workers, at most `most`, so
+    that pieces which hang in one hold up nothing in another; without `lanes` there is one.
 
     The threads are daemons: one that hangs in a system call keeps neither this call nor the process.
     """
-    waiting: queue.SimpleQueue[tuple[Key, Callable[[], Value]]] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[Key, Value | Exception]] = queue.SimpleQueue()
-    for piece in work.items():
-        waiting.put(piece)
-    for number in range(min(most, len(work))):
-        threading.Thread(target=_work, args=(waiting, done), name=f"look-{number}", daemon=True).start()
-    return _collect(done, len(work), time.monotonic() + seconds)
+    finish = time.monotonic() + seconds
+    queues: dict[Hashable, queue.SimpleQueue[tuple[Key, Callable[[], Value]]]] = {}
+    for key, piece in work.items():
+        queues.setdefault(lanes[key] if lanes else None, queue.SimpleQueue()).put((key, piece))
+    for waiting in queues.values():
+        for number in range(min(most, waiting.qsize())):
+            threading.Thread(target=_work, args=(waiting, done), name=f"look-{number}", daemon=True).start()
+    return _collect(done, len(work), finish)
 
 
 def _work(

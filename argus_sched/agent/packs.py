@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from argus_sched import due_times
+from argus_sched.agent.hosts import LOCAL, host_label
 
 DEFAULT_WINDOW = timedelta(hours=26)
 DEFAULT_TAKEOVER = timedelta(seconds=75)
@@ -14,17 +15,21 @@ SHORTEST_GRACE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class PackDefaults:
-    """What a pack takes where it says nothing; without `grace` it is one interval, at least ten minutes."""
+    """What a pack takes where it says nothing; without `grace` it is one interval, at least ten minutes.
+
+    `hosts` are the names it may say.
+    """
 
     grace: timedelta | None = None
     timezone: str = "UTC"
     window: timedelta = DEFAULT_WINDOW
     takeover: timedelta = DEFAULT_TAKEOVER
+    hosts: tuple[str, ...] = (LOCAL,)
 
 
 @dataclass(frozen=True)
 class LogSpec:
-    """Where the application's log is: exactly one of the docker selectors, or a file."""
+    """Where the application's log is: exactly one of the docker selectors, a file, or a systemd unit."""
 
     container: str | None = None
     compose_project: str | None = None
@@ -33,18 +38,28 @@ class LogSpec:
     path: str | None = None
     format: str = "docker"  # docker | json-file, for `path`
     window: timedelta = DEFAULT_WINDOW
+    host: str = LOCAL  # of the containers
+    unit: str | None = None
+    directory: str | None = None  # of the unit's journal; None for the machine's own
 
     @property
     def node(self) -> str:
         """The label of this source in the target tree."""
         if self.path is not None:
             return f"file:{self.path}"
+        if self.unit is not None:
+            return f"journal:{self.unit}"
         selector = (
             self.container
             or self.label
             or "/".join(part for part in (self.compose_project, self.compose_service) if part)
         )
         return f"docker:{selector}"
+
+    @property
+    def host_node(self) -> str | None:
+        """The label of the host the log is on; None for the agent's own."""
+        return host_label(self.host)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from functools import partial
 
 from argus_sched.agent.check import PassReport
 from argus_sched.agent.fan_out import fan_out
+from argus_sched.agent.hosts import Roll, agreed
 from argus_sched.agent.judging.evidence import Evidence
 from argus_sched.agent.kinds.scheduler_jobs import LogLook, judge_log
 from argus_sched.agent.packs import JobsCheck, Pack
@@ -80,11 +81,23 @@ def observe(agent: Agent) -> tuple[PassReport, Looks]:
 
 
 def look(agent: Agent, tasks: Sequence[Task], evidence: Mapping[str, Evidence], limit: timedelta) -> Looks:
-    """Read logs and locks side by side, for at most `limit`."""
+    """Read logs and locks side by side, for at most `limit`; no host waits for another."""
+    roll = Roll()
     work: dict[str, Callable[[], Look]] = {
-        task.key: partial(task.look, agent.edges, evidence.get(task.app, Evidence())) for task in tasks
+        task.key: partial(_look, task, agent.edges, evidence.get(task.app, Evidence()), roll)
+        for task in tasks
     }
-    return fan_out(work, limit.total_seconds())
+    lanes = {task.key: task.lane(agent.edges) for task in tasks}
+    return fan_out(work, limit.total_seconds(), lanes=lanes)
+
+
+def _look(task: Task, edges: Edges, evidence: Evidence, roll: Roll) -> Look:
+    absences = [roll.absent(host) for host in task.hosts(edges)]
+    if absences and all(absences):
+        return task.away(edges, absences[0], evidence)
+    found = task.look(edges, evidence)
+    roll.note(found.nodes)
+    return found
 
 
 def decide(agent: Agent, tasks: Sequence[Task], looks: Looks, evidence: Mapping[str, Evidence]) -> PassReport:
@@ -98,7 +111,7 @@ def decide(agent: Agent, tasks: Sequence[Task], looks: Looks, evidence: Mapping[
             found = _verdicts(task.unseen(found, evidence.get(task.app, Evidence()), now))
         verdicts.append(found)
     results = tuple(result for found in verdicts for result in found.results)
-    nodes = tuple(dict.fromkeys(node for found in verdicts for node in found.nodes))
+    nodes = agreed(node for found in verdicts for node in found.nodes)
     return PassReport(now, results, nodes, complete, seconds=0.0)
 
 

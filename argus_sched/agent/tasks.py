@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from argus_sched.agent.check import Node, Result
+from argus_sched.agent.hosts import host_node
 from argus_sched.agent.judging.evidence import Evidence
 from argus_sched.agent.judging.lock_grading import blind_lock
 from argus_sched.agent.kinds.scheduler_jobs import LogLook, blind_look, look_at_log
-from argus_sched.agent.kinds.scheduler_lock import observe_lock
-from argus_sched.agent.packs import JobsCheck, LockCheck, LogSpec, Pack
+from argus_sched.agent.kinds.scheduler_lock import database_label, observe_lock
+from argus_sched.agent.packs import DatabaseSpec, JobsCheck, LockCheck, LogSpec, Pack
 from argus_sched.agent.ports import LockView, LogSource
 from argus_sched.clock import Clock
 from argus_sched.errors import ArgusError
@@ -21,12 +22,17 @@ from argus_sched.errors import ArgusError
 
 @dataclass(frozen=True)
 class Edges:
-    """What looking needs from the outside; `until` is the instant from which a window counts back."""
+    """What looking needs from the outside.
+
+    `until` is the instant from which a window counts back, `host_of` the node of a database's host, None for
+    the agent's own and for one that cannot be told.
+    """
 
     clock: Clock
     open_log: Callable[[LogSpec], LogSource]
     open_locks: Callable[[Pack], Sequence[LockView]]
     until: Callable[[], datetime]
+    host_of: Callable[[DatabaseSpec], str | None] = lambda _: None
 
 
 class Verdicts(NamedTuple):
@@ -49,19 +55,33 @@ class LogTask:
         """Names the task within a pass."""
         return f"{self.app}/{self.spec.node}"
 
+    def hosts(self, edges: Edges) -> tuple[str | None, ...]:  # noqa: ARG002 - as LockTask
+        """The nodes of the hosts it looks at."""
+        return (self.spec.host_node,)
+
+    def lane(self, edges: Edges) -> Hashable:
+        """Equal for tasks that wait for the same host."""
+        return self.spec.node.partition(":")[0], self.hosts(edges)
+
     def look(self, edges: Edges, evidence: Evidence) -> LogLook:
         """Read on from where `evidence` ends."""
         try:
             with closing(edges.open_log(self.spec)) as source:
                 horizon = edges.until() - self.spec.window
-                return look_at_log(source, self.app, self.checks, evidence, edges.clock, horizon)
+                host = self.spec.host_node
+                return look_at_log(source, self.app, self.checks, evidence, edges.clock, horizon, host)
         except ArgusError as error:
             return self.unseen(str(error), evidence, edges.clock.now())
 
     def unseen(self, problem: str, evidence: Evidence, now: datetime) -> LogLook:
         """What there is to judge when `problem` kept the log from being read."""
-        node = Node(self.app, self.spec.node, None, False, problem)
+        node = Node(self.app, self.spec.node, self.spec.host_node, False, problem)
         return blind_look(self.app, self.checks, evidence, node, now)
+
+    def away(self, edges: Edges, problem: str, evidence: Evidence) -> LogLook:
+        """The same when it is known that nothing on its host can be reached."""
+        look = self.unseen(problem, evidence, edges.clock.now())
+        return replace(look, nodes=(*look.nodes, *host_node(self.spec.host_node, problem)))
 
 
 @dataclass(frozen=True)
@@ -77,12 +97,20 @@ class LockTask:
         """Names the task within a pass."""
         return f"{self.app}/{self.check.id}"
 
+    def hosts(self, edges: Edges) -> tuple[str | None, ...]:
+        """The nodes of the hosts it looks at, in the order of the databases."""
+        return tuple(map(edges.host_of, self.pack.databases))
+
+    def lane(self, edges: Edges) -> Hashable:
+        """Equal for tasks that wait for the same hosts."""
+        return "database", self.hosts(edges)
+
     def look(self, edges: Edges, evidence: Evidence) -> Verdicts:
         """Look at the lock; the kind judges while it looks, since it looks again where that may help."""
         views: Sequence[LockView] = ()
         try:
             views = edges.open_locks(self.pack)
-            result, nodes = observe_lock(self.check, self.app, views, edges.clock)
+            result, nodes = observe_lock(self.check, self.app, views, edges.clock, self.hosts(edges))
             return Verdicts((result,), nodes)
         except ArgusError as error:
             return self.unseen(str(error), evidence, edges.clock.now())
@@ -92,8 +120,18 @@ class LockTask:
 
     def unseen(self, problem: str, evidence: Evidence, now: datetime) -> Verdicts:  # noqa: ARG002 - as LogTask
         """What there is to say when `problem` kept the lock from being seen."""
-        node = Node(self.app, f"database:{self.app}", None, False, problem)
+        node = Node(self.app, database_label(self.app), None, False, problem)
         return Verdicts((blind_lock(self.check, self.app, node),), (node,))
+
+    def away(self, edges: Edges, problem: str, evidence: Evidence) -> Verdicts:  # noqa: ARG002 - as LogTask
+        """The same when it is known that nothing on its hosts can be reached."""
+        hosts = self.hosts(edges)
+        nodes = tuple(
+            Node(self.app, database_label(self.app, number), host, False, problem)
+            for number, host in enumerate(hosts, start=1)
+        )
+        blind = blind_lock(self.check, self.app, nodes[0])
+        return Verdicts((blind,), (*nodes, *(node for host in hosts for node in host_node(host, problem))))
 
 
 Task = LogTask | LockTask

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -38,7 +38,7 @@ def verdict(report: PassReport) -> Status:
 def rows(report: PassReport) -> tuple[Row, ...]:
     """The lines to show, worst first, then by label."""
     causes = list(_causes(report.nodes))
-    hidden_by = {(node.app, node.source): cause for cause in causes for node in cause}
+    hidden_by = {(node.app, node.source): cause for cause in causes for node in cause.nodes}
     hidden: dict[int, list[Result]] = defaultdict(list)
     shown: list[Row] = []
     for result in report.results:
@@ -47,21 +47,41 @@ def rows(report: PassReport) -> tuple[Row, ...]:
             shown.append(_of_result(result))
         else:
             hidden[id(cause)].append(result)
-    shown += [_of_cause(cause, hidden[id(cause)]) for cause in causes]
+    shown += [_of_cause(cause, len(hidden[id(cause)])) for cause in causes]
     return tuple(sorted(shown, key=lambda row: (-row.status.severity, row.label)))
 
 
-def _causes(nodes: Iterable[Node]) -> Iterator[Sequence[Node]]:
+@dataclass(frozen=True)
+class _Cause:
+    """One failure: the failed nodes it is behind, and those of them that nothing else explains."""
+
+    nodes: Sequence[Node]
+    roots: Sequence[Node]
+
+
+def _causes(nodes: Iterable[Node]) -> Iterator[_Cause]:
     """Failed nodes, together where one failure is behind them: one problem, or a failed parent."""
     failed = [node for node in nodes if not node.up]
     known = {(node.app, node.source): node for node in failed}
     groups: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    roots: dict[tuple[str, str], list[Node]] = defaultdict(list)
     for node in failed:
-        root = node
-        while root.parent and (parent := known.get((root.app, root.parent))):
-            root = parent
-        groups[root.source.partition(":")[0], root.problem].append(node)
-    yield from groups.values()
+        root = _root(node, known)
+        key = (root.source.partition(":")[0] if root.app else root.source, root.problem)
+        groups[key].append(node)
+        roots[key] += [root] if root is node else []
+    for key, members in groups.items():
+        yield _Cause(members, roots[key])
+
+
+def _root(node: Node, failed: Mapping[tuple[str, str], Node]) -> Node:
+    """The failed node that explains `node`: its outermost failed ancestor, else itself."""
+    while node.parent:
+        parent = failed.get((node.app, node.parent)) or failed.get(("", node.parent))
+        if parent is None:
+            break
+        node = parent
+    return node
 
 
 def _of_result(result: Result) -> Row:
@@ -76,13 +96,11 @@ def _of_result(result: Result) -> Row:
     )
 
 
-def _of_cause(nodes: Sequence[Node], hidden: Sequence[Result]) -> Row:
-    first = nodes[0]
-    label = first.source if len(nodes) == 1 else f"{first.source} and {len(nodes) - 1} more"
-    checks = f"hides {len(hidden)} check{'s' * (len(hidden) != 1)}"
-    return Row(
-        Status.UNKNOWN, Phase.BLIND, label, first.problem or "cannot be read", checks, hidden=len(hidden)
-    )
+def _of_cause(cause: _Cause, hidden: int) -> Row:
+    first, more = cause.roots[0], len(cause.roots) - 1
+    label = f"{first.source} and {more} more" if more else first.source
+    checks = f"hides {hidden} check{'s' * (hidden != 1)}"
+    return Row(Status.UNKNOWN, Phase.BLIND, label, first.problem or "cannot be read", checks, hidden=hidden)
 
 
 def only(report: PassReport, pattern: str) -> PassReport:
@@ -94,8 +112,10 @@ def only(report: PassReport, pattern: str) -> PassReport:
     if not results:
         raise SettingsError(f"no target matches {pattern!r}: the packs have {len(report.results)} targets")
     hiding = {(result.app, result.blind_by) for result in results}
-    nodes = tuple(node for node in report.nodes if (node.app, node.source) in hiding)
-    return replace(report, results=results, nodes=nodes)
+    near = [node for node in report.nodes if (node.app, node.source) in hiding]
+    hosts = {node.parent for node in near}
+    shared = [node for node in report.nodes if not node.app and node.source in hosts]
+    return replace(report, results=results, nodes=(*near, *shared))
 
 
 def _matches(result: Result, pattern: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from argus_sched.advisory_keys import halves
 from argus_sched.agent.ports import LockRow, LockSample
-from argus_sched.errors import SourceError
+from argus_sched.errors import HostError, SourceError
 
 if TYPE_CHECKING:
     import psycopg
@@ -54,6 +54,7 @@ _WRAPPING = re.compile(
     r"^(?:connection (?:failed|is bad): )?(?:connection to server .*? failed: )?(?:FATAL|ERROR)?:? *"
 )
 
+_RESTARTING = "starting up|shutting down|recovery mode"
 _ADVICE = (
     ("password authentication failed", "check the password in the DSN"),
     ("no password supplied", "the DSN carries no password"),
@@ -61,7 +62,7 @@ _ADVICE = (
     (r'role ".*" does not exist', "check the user in the DSN"),
     (r'database ".*" does not exist', "check the database's name in the DSN"),
     ("too many clients|too many connections|remaining connection slots", "the server has no free connection"),
-    ("starting up|shutting down|recovery mode", "the server is restarting"),
+    (_RESTARTING, "the server is restarting"),
     ("Connection refused", "is the server running, and is the port right?"),
     ("No such file or directory", "is the server running on this machine?"),
     ("failed to resolve host", "check the host's name in the DSN"),
@@ -99,7 +100,7 @@ class PostgresLockView:
     def _connect(self) -> Connection:
         import psycopg
 
-        place = _place(self._dsn)
+        server, name = _place(self._dsn)
         try:
             self._connection = psycopg.connect(
                 self._dsn,
@@ -110,7 +111,11 @@ class PostgresLockView:
                 client_encoding="UTF8",
             )
         except psycopg.Error as error:
-            raise SourceError(f"cannot connect to the database at {place}: {_sentence(error)}") from error
+            said = _sentence(error)
+            if _is_away(error):
+                # Without the name: what keeps one database of a server from us keeps all of them.
+                raise HostError(f"cannot connect to the database at {server}: {said}") from error
+            raise SourceError(f"cannot connect to the database at {server}/{name}: {said}") from error
         self._system_identifier = self._identify(self._connection)
         return self._connection
 
@@ -186,8 +191,13 @@ def _cut_after(connection: Connection, seconds: float) -> Iterator[threading.Eve
         timer.join()
 
 
-def _place(dsn: str) -> str:
-    """host:port/database of `dsn`; raises SourceError where its parts cannot be told from the password."""
+def _is_away(error: psycopg.Error) -> bool:
+    """Whether no server answered, or only one that admits nobody yet."""
+    return "FATAL:" not in str(error) or re.search(_RESTARTING, str(error)) is not None
+
+
+def _place(dsn: str) -> tuple[str, str]:
+    """host:port and database of `dsn`; raises SourceError where they cannot be told from the password."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
@@ -202,9 +212,8 @@ def _place(dsn: str) -> str:
             "the database DSN cannot be read: expected postgresql://USER:PASSWORD@HOST:PORT/NAME, special "
             "characters of the password percent-encoded (@ is %40, / is %2F), or key=value pairs"
         ) from None
-    return (
-        f"{parts.get('host') or 'the default host'}:{port}/{parts.get('dbname') or parts.get('user') or ''}"
-    )
+    name = parts.get("dbname") or parts.get("user") or ""
+    return f"{parts.get('host') or 'the default host'}:{port}", str(name)
 
 
 def _is_ambiguous(dsn: str) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -160,6 +161,9 @@ class DockerHost:
         if self._process is not None and self._process.poll() is not None:
             raise RuntimeError(self._last_words())
         try:
+            # The SDK forgets to close the socket with which it could not connect.
+            with socket.socket(socket.AF_UNIX) as door:
+                door.connect(str(self.socket))
             return bool(self.api.ping())
         except Exception:
             self._api = None

@@ -365,7 +365,7 @@ def test_a_role_that_does_not_exist_is_told(own_server: EmbeddedPostgres) -> Non
 def test_a_port_nobody_listens_on_is_told() -> None:
     port = free_port()
     told = problem(f"postgresql://monitor:hunter2@127.0.0.1:{port}/app")
-    assert told.startswith(f"cannot connect to the database at 127.0.0.1:{port}/app: Connection refused")
+    assert told.startswith(f"cannot connect to the database at 127.0.0.1:{port}: Connection refused")
     assert "hunter2" not in told
 
 

@@ -12,6 +12,11 @@ from argus_sched.errors import SettingsError
 # Applications keep SQLAlchemy's form, which libpq refuses, and quotes with its password, for the `+driver`.
 _URI = re.compile(r"postgres(?:ql)?(?:\+[a-z0-9_]+)?://")
 _PAIRS = re.compile(r"\s*[a-z_]+\s*=")
+# Of the rarer ways to write a host (quoted, as a parameter, in a service file) none is understood.
+_URI_HOST = re.compile(
+    r"postgresql://(?:[^@/?]*@)?((?:\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+)(?::[0-9]*)?)(?:[/?]|$)"
+)
+_PAIR_HOST = re.compile(r"(?:^|\s)host\s*=\s*([A-Za-z0-9._:/@-]+)(?=\s|$)")
 
 
 def dsn_of(spec: DatabaseSpec, environ: Mapping[str, str]) -> str:
@@ -29,3 +34,12 @@ def dsn_of(spec: DatabaseSpec, environ: Mapping[str, str]) -> str:
     raise SettingsError(
         f"{place} holds no Postgres DSN: it must begin with postgresql:// or be key=value pairs"
     )
+
+
+def machine_of(dsn: str) -> str:
+    """The one machine that `dsn` names, in lower case; empty when it names none, or several, or unclearly."""
+    uri = _URI_HOST.match(dsn)
+    if uri:
+        return re.sub(r":[0-9]*$", "", uri[1]).strip("[]").lower()
+    pair = None if dsn.startswith("postgresql://") else _PAIR_HOST.search(dsn)
+    return pair[1].lower() if pair else ""

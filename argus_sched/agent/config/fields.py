@@ -18,6 +18,9 @@ from argus_sched.agent.config.yaml_nodes import Scalar, Value
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,30})")
 _APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# systemd.unit(5); no wildcard: what it matches changes under the reader's hands.
+_UNIT = re.compile(r"[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]{0,254}")
+_UNIT_SUFFIXES = (".service", ".scope", ".socket", ".timer", ".target", ".mount", ".path", ".slice")
 _BOOLEANS = {"true": True, "false": False}
 _SWITCHES = {**_BOOLEANS, "1": True, "0": False, "yes": True, "no": False, "on": True, "off": False}
 
@@ -49,6 +52,14 @@ def app_name(value: Value) -> str:
     if not _APP.fullmatch(found):
         raise WrongValueError(f"must be up to 63 letters, digits, '-', '_' or '.', got {value}")
     return found
+
+
+def unit_name(value: Value) -> str:
+    """The full name of a systemd unit; as systemctl has it, one without a suffix is a service."""
+    found = text(value)
+    if not _UNIT.fullmatch(found):
+        raise WrongValueError(f"expected the name of a systemd unit, such as labs.service, got {value}")
+    return found if found.endswith(_UNIT_SUFFIXES) else f"{found}.service"
 
 
 def variable_name(value: Value) -> str:

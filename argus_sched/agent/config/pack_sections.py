@@ -18,9 +18,13 @@ from argus_sched.agent.config.fields import (
     switch,
     text,
     timezone,
+    unit_name,
     variable_name,
 )
-from argus_sched.agent.config.sections import Section, Unique
+from argus_sched.agent.config.problems import WrongValueError
+from argus_sched.agent.config.sections import Section, Unique, suggestion
+from argus_sched.agent.config.yaml_nodes import Value
+from argus_sched.agent.hosts import LOCAL
 from argus_sched.agent.packs import (
     SHORTEST_GRACE,
     DatabaseSpec,
@@ -61,12 +65,14 @@ class PackReader:
         logs = section.sub("logs")
         if logs is None:
             return None
-        logs.only_one_of("docker", "file")
-        docker, file = logs.sub("docker"), logs.sub("file")
+        logs.only_one_of("docker", "file", "journal")
+        docker, file, journal = (logs.sub(key) for key in ("docker", "file", "journal"))
         window = logs.get("window", duration, self.defaults.window)
         logs.finish()
         if docker:
-            return _docker(docker, window)
+            return self._docker(docker, window)
+        if journal:
+            return self._journal(journal, window)
         return self._file(file, window) if file else LogSpec(window=window)
 
     def _file(self, section: Section, window: timedelta) -> LogSpec:
@@ -77,6 +83,39 @@ class PackReader:
         )
         section.finish()
         return spec
+
+    def _journal(self, section: Section, window: timedelta) -> LogSpec:
+        spec = LogSpec(
+            unit=section.need("unit", unit_name, ""),
+            directory=section.get("directory", path_from(self._folder), None),
+            window=window,
+        )
+        section.finish()
+        return spec
+
+    def _docker(self, section: Section, window: timedelta) -> LogSpec:
+        section.only_one_of(
+            "container", "label", "compose_project", required=not section.has("compose_service")
+        )
+        if section.has("compose_service") and not section.has("compose_project"):
+            section.add("compose_service", "needs compose_project beside it")
+        spec = LogSpec(
+            container=section.get("container", one_line, None),
+            compose_project=section.get("compose_project", one_line, None),
+            compose_service=section.get("compose_service", one_line, None),
+            label=section.get("label", one_line, None),
+            host=section.get("host", self._host, LOCAL),
+            window=window,
+        )
+        section.finish()
+        return spec
+
+    def _host(self, value: Value) -> str:
+        """One of the hosts of the config."""
+        name = text(value)
+        if name not in self.defaults.hosts:
+            raise WrongValueError(f"{value} is no host of the config{suggestion(name, self.defaults.hosts)}")
+        return name
 
     def _databases(self, section: Section) -> tuple[DatabaseSpec, ...]:
         section.only_one_of("database", "databases", required=False)
@@ -152,21 +191,6 @@ class PackReader:
     @property
     def _folder(self) -> Path:
         return Path(self.path).absolute().parent
-
-
-def _docker(section: Section, window: timedelta) -> LogSpec:
-    section.only_one_of("container", "label", "compose_project", required=not section.has("compose_service"))
-    if section.has("compose_service") and not section.has("compose_project"):
-        section.add("compose_service", "needs compose_project beside it")
-    spec = LogSpec(
-        container=section.get("container", one_line, None),
-        compose_project=section.get("compose_project", one_line, None),
-        compose_service=section.get("compose_service", one_line, None),
-        label=section.get("label", one_line, None),
-        window=window,
-    )
-    section.finish()
-    return spec
 
 
 def _require_sources(section: Section, checks: tuple[JobsCheck | LockCheck, ...]) -> None:

@@ -65,6 +65,17 @@ class Section:
         """The mappings of the list under `key`; entries of another shape are reported and left out."""
         return [Section(found, self._problems) for found in self.each(key, keyed, ())]
 
+    def named(self, name: Callable[[Value], str]) -> list[tuple[str, Section]]:
+        """The mappings that this one holds under names of the writer's choice, each as `name` checks it."""
+        found = []
+        for key, value in self._value.items.items():
+            self._known.append(key)
+            checked = self._converted(Scalar(value.line, value.path, key, key, "text"), name, None)
+            entry = self._converted(value, keyed, None)
+            if checked and entry:
+                found.append((checked, Section(entry, self._problems)))
+        return found
+
     def need_subs(self, key: str, noun: str) -> list[Section]:
         """The same, with a report when there is not a single entry; `noun` is what an entry is."""
         sections = self.subs(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from argus_sched.agent.config.channels import (
     read_webhook,
 )
 from argus_sched.agent.config.fields import duration, path_from, timezone, url
+from argus_sched.agent.config.host_sections import read_hosts
 from argus_sched.agent.config.notify_policy import (
     MaintenanceWindow,
     NotifySettings,
@@ -24,6 +25,7 @@ from argus_sched.agent.config.notify_policy import (
 )
 from argus_sched.agent.config.problems import Problems, ProblemsError
 from argus_sched.agent.config.sections import Section, read_section
+from argus_sched.agent.hosts import LOCAL, HostSpec
 from argus_sched.agent.packs import PackDefaults
 
 SYSTEM_CONFIG = "/etc/argus-sched/argus.yaml"
@@ -52,6 +54,7 @@ class AgentSettings:
     notify: NotifySettings = field(default_factory=NotifySettings)
     maintenance: tuple[MaintenanceWindow, ...] = ()
     defaults: PackDefaults = field(default_factory=PackDefaults)
+    hosts: Mapping[str, HostSpec] = field(default_factory=lambda: {LOCAL: HostSpec()})
 
 
 def find_config(path: str | None, environ: Mapping[str, str]) -> str | None:
@@ -87,7 +90,9 @@ def load_settings(path: str | None, environ: Mapping[str, str]) -> AgentSettings
 
 def _read(section: Section, path: str, state: Path) -> AgentSettings:
     folder = Path(path).absolute().parent
-    defaults = _defaults(section.sub("defaults"))
+    named = section.sub("hosts")
+    hosts = {LOCAL: HostSpec()} | (read_hosts(named, folder) if named else {})
+    defaults = replace(_defaults(section.sub("defaults")), hosts=tuple(hosts))
     telegram, webhook, alertmanager = (section.sub(key) for key in ("telegram", "webhook", "alertmanager"))
     notify = section.sub("notify")
     windows = [read_maintenance(entry, defaults.timezone) for entry in section.subs("maintenance")]
@@ -106,6 +111,7 @@ def _read(section: Section, path: str, state: Path) -> AgentSettings:
         notify=read_notify(notify) if notify else NotifySettings(),
         maintenance=tuple(window for window in windows if window),
         defaults=defaults,
+        hosts=hosts,
     )
     if settings.read_timeout > settings.deadline:
         section.add("read_timeout", "must not be longer than deadline, which bounds the whole pass")

@@ -10,6 +10,7 @@ from functools import partial
 
 from argus_sched.agent.check import Node, Result
 from argus_sched.agent.fan_out import fan_out
+from argus_sched.agent.hosts import host_node
 from argus_sched.agent.judging.blindness import LINES_NODE
 from argus_sched.agent.judging.evidence import Evidence, combine, cover, first_seen, fold, prune
 from argus_sched.agent.judging.grading import grade_job, grade_strangers
@@ -20,7 +21,7 @@ from argus_sched.agent.ports import LogSource, Reading
 from argus_sched.agent.reading.loglines import LineParser
 from argus_sched.agent.reading.stamps import instant, nanoseconds
 from argus_sched.clock import Clock
-from argus_sched.errors import SourceError
+from argus_sched.errors import HostError, SourceError
 
 CLOCK_TOLERANCE = timedelta(seconds=5)
 MANY_JOBS = 5000
@@ -45,35 +46,42 @@ def look_at_log(
     evidence: Evidence,
     clock: Clock,
     horizon: datetime,
+    host: str | None = None,
 ) -> LogLook:
     """Read on in every container of `source` and fold what was said into `evidence`.
 
-    `horizon` is how far back a first read goes. Never raises for a source that is away: the nodes say it.
+    `horizon` is how far back a first read goes, `host` the node of the source's host, if it has one. Never
+    raises for a source that is away: the nodes say it.
     """
     try:
         containers = tuple(source.containers())
     except SourceError as error:
-        node = Node(app, source.node, None, False, str(error))
-        return blind_look(app, checks, evidence, node, clock.now())
+        node = Node(app, source.node, host, False, str(error))
+        away = str(error) if isinstance(error, HostError) else ""
+        return blind_look(app, checks, evidence, node, clock.now(), host_node(host, away))
     watched = _watched(checks)
     reads = _read_all(source, containers, evidence, watched, clock, horizon)
     for read in reads:
         evidence = read.add_to(evidence)
-    nodes = _nodes(source.node, app, [read.reading for read in reads])
+    nodes = _nodes(source.node, app, host, [read.reading for read in reads])
     sight = _sight(reads, nodes, watched, clock.now())
     if not sight.blind:
         evidence = first_seen(evidence, [job.name for check in checks for job in check.jobs], sight.watermark)
     evidence = prune(evidence, watched, {container.key for container in containers})
-    return LogLook(app, checks, evidence, sight, nodes)
+    return LogLook(app, checks, evidence, sight, (*nodes, *host_node(host)))
 
 
 def blind_look(
-    app: str, checks: tuple[JobsCheck, ...], evidence: Evidence, node: Node, now: datetime
+    app: str,
+    checks: tuple[JobsCheck, ...],
+    evidence: Evidence,
+    node: Node,
+    now: datetime,
+    host: tuple[Node, ...] = (),
 ) -> LogLook:
-    """What a pass makes of a log of which `node`'s failure let nothing be read."""
-    return LogLook(
-        app, checks, evidence, Sight(now, unread=node, blind=True, watched=_watched(checks)), (node,)
-    )
+    """What a pass makes of a log of which `node`'s failure let nothing be read; `host` tells of its host."""
+    sight = Sight(now, unread=node, blind=True, watched=_watched(checks))
+    return LogLook(app, checks, evidence, sight, (node, *host))
 
 
 def judge_log(look: LogLook) -> tuple[tuple[Result, ...], tuple[Node, ...]]:
@@ -187,13 +195,13 @@ def _sight(reads: Sequence[_Read], nodes: Sequence[Node], watched: frozenset[str
     )
 
 
-def _nodes(source: str, app: str, readings: Sequence[Reading]) -> tuple[Node, ...]:
+def _nodes(source: str, app: str, host: str | None, readings: Sequence[Reading]) -> tuple[Node, ...]:
     """The source, and each of its containers where there are several."""
     problems = [reading.problem for reading in readings]
     if len(readings) == 1:
-        return (Node(app, source, None, not problems[0], problems[0]),)
+        return (Node(app, source, host, not problems[0], problems[0]),)
     lost = next(iter(problems), "no container was found") if all(problems) else ""
-    whole = Node(app, source, None, not lost, lost)
+    whole = Node(app, source, host, not lost, lost)
     names = [reading.container.name for reading in readings]
     return whole, *(
         Node(app, f"{source}/{name}", source, not problem, problem)

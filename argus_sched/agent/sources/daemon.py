@@ -10,12 +10,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from argus_sched.agent.hosts import HostSpec
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.reading.stamps import instant, parse_stamp
+from argus_sched.agent.sources.absence import absence, behind, timed_out
 from argus_sched.agent.sources.answer import Answer, Deadline
-from argus_sched.errors import MissingExtraError, SourceError
+from argus_sched.agent.sources.contexts import require_readable, resolved
+from argus_sched.agent.sources.ssh import SshDoor
+from argus_sched.errors import ArgusError, HostError, MissingExtraError, SourceError
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
+OLDEST_API = "1.24"  # spoken until the daemon has said what it speaks
 _PROJECT, _SERVICE = "com.docker.compose.project", "com.docker.compose.service"
 _NUMBER, _ONE_OFF = "com.docker.compose.container-number", "com.docker.compose.oneoff"
 
@@ -50,10 +55,11 @@ class Inspected:
 class Daemon:
     """A connection to one daemon; made lazily, so that one that is away costs nothing until it is asked."""
 
-    def __init__(self, host: str | None, timeout: float) -> None:
-        self.host = host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
-        self._explicit = host
+    def __init__(self, spec: HostSpec, timeout: float) -> None:
+        self._spec = spec
+        self.host = spec.docker or (spec.context and f"the context {spec.context}") or _default()
         self._timeout = timeout
+        self._door: SshDoor | None = None
         # The SDK's raw requests are its own internals, which its type stubs do not name.
         self._client: Any = None
 
@@ -99,6 +105,9 @@ class Daemon:
         if self._client is not None:
             self._client.close()
             self._client = None
+        if self._door is not None:
+            self._door.close()
+            self._door = None
 
     def _present(self, ids: Sequence[str]) -> list[Inspected]:
         """The containers that still exist, the newest of each key: a deploy shows two for a moment."""
@@ -120,9 +129,15 @@ class Daemon:
             return _inspected(self._connected().inspect_container(name))
 
     def _connected(self) -> Any:
-        self._knock()
-        if self._client is None:
-            self._client = self._connect()
+        """The client; raises HostError when the daemon cannot be reached or does not say who it is."""
+        try:
+            self._knock()
+            if self._client is None:
+                self._client = self._connect()
+        except ArgusError:
+            raise
+        except Exception as error:
+            raise HostError(absence(error, self.host, self._timeout, self._last_words())) from error
         return self._client
 
     def _knock(self) -> None:
@@ -135,24 +150,44 @@ class Daemon:
     def _connect(self) -> Any:
         try:
             from docker.api.client import APIClient
-            from docker.utils import kwargs_from_env
         except ImportError:
             raise MissingExtraError("docker", "agent") from None
-        settings: dict[str, Any] = dict(kwargs_from_env())
-        if self._explicit is not None:
-            settings["base_url"] = self._explicit
-        ssh = self.host.startswith("ssh://")
-        settings |= {"version": "auto", "timeout": self._timeout, "use_ssh_client": ssh}
-        return APIClient(**settings)
+        settings = self._address() | {"version": OLDEST_API, "timeout": self._timeout}
+        client: Any = APIClient(**settings)
+        # $REQUESTS_CA_BUNDLE would take the place of the daemon's own authority, and a web proxy its way.
+        client.trust_env = False
+        try:
+            client._version = client._retrieve_server_version()
+        except Exception:
+            client.close()
+            raise
+        return client
+
+    def _address(self) -> dict[str, Any]:
+        """Where the SDK finds the daemon, and how the two trust each other."""
+        from docker.tls import TLSConfig
+        from docker.utils import kwargs_from_env
+
+        spec = resolved(self._spec, os.environ)
+        self.host = spec.docker or self.host
+        address: dict[str, Any] = {"base_url": self.host} if spec.docker else dict(kwargs_from_env())
+        if self.host.startswith("ssh://"):
+            self._door = self._door or SshDoor(self.host, self._timeout)
+            address["base_url"] = self._door.host
+        if spec.tls:
+            require_readable(spec.tls.ca, spec.tls.cert, spec.tls.key)
+            address["tls"] = TLSConfig((spec.tls.cert, spec.tls.key), spec.tls.ca, verify=True)
+        return address
+
+    def _last_words(self) -> str:
+        return self._door.last_words if self._door else ""
 
     @contextmanager
     def _asking(self, action: str, missing: str = "") -> Iterator[None]:
         """Turns whatever the SDK, requests or the socket raise into one sentence."""
         try:
             yield
-        except SourceError:
-            raise
-        except MissingExtraError:
+        except ArgusError:
             raise
         except Exception as error:
             raise _refusal(error, action, missing, self.host, self._timeout) from error
@@ -172,30 +207,14 @@ def _refusal(error: Exception, action: str, missing: str, host: str, timeout: fl
         if "does not support reading" in explanation:
             return SourceError(f"cannot {action}: {explanation}: use json-file, local or journald")
         return SourceError(f"cannot {action}: {host} answered {error.status_code}: {explanation}")
-    causes = list(_causes(error))
-    if any(isinstance(cause, PermissionError) for cause in causes):
-        return SourceError(
-            f"permission denied on {host}: run as root or in the socket's group, or set DOCKER_HOST"
-        )
-    if any(isinstance(cause, TimeoutError) or "Timeout" in type(cause).__name__ for cause in causes):
+    causes = list(behind(error))
+    if timed_out(causes):
         return SourceError(f"cannot {action}: {host} did not answer within {timeout:g} s")
-    if any(isinstance(cause, FileNotFoundError | ConnectionRefusedError) for cause in causes):
-        return SourceError(f"the docker daemon at {host} is away: {causes[-1]}: start it, or set DOCKER_HOST")
     return SourceError(f"cannot {action} on {host}: {causes[-1]}")
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what lies behind it; requests and urllib3 hide the cause in the arguments."""
-    seen: set[int] = set()
-    waiting: list[BaseException] = [error]
-    while waiting:
-        found = waiting.pop(0)
-        if id(found) in seen:
-            continue
-        seen.add(id(found))
-        yield found
-        behind = [found.__cause__, found.__context__, *found.args, getattr(found, "reason", None)]
-        waiting += [cause for cause in behind if isinstance(cause, BaseException)]
+def _default() -> str:
+    return os.environ.get("DOCKER_HOST") or DEFAULT_HOST
 
 
 def _connection(client: Any, response: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from argus_sched.agent.hosts import HostSpec
 from argus_sched.agent.logevents import Container, Cursor, Record
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
@@ -17,6 +18,7 @@ from argus_sched.agent.sources.daemon import Daemon, Inspected
 from argus_sched.agent.sources.facts import LogFacts
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.json_file import JsonFileReading
+from argus_sched.agent.sources.pieces import JOURNALD_PATIENCE_NS
 from argus_sched.agent.sources.tail import TailReading
 from argus_sched.clock import Clock
 from argus_sched.errors import SourceError
@@ -28,14 +30,12 @@ class DockerSource:
     Where the daemon is this machine's and its json-file may be read, that is read; else the daemon is asked.
     """
 
-    def __init__(
-        self, spec: LogSpec, *, clock: Clock, timeout: float, docker_host: str | None = None
-    ) -> None:
+    def __init__(self, spec: LogSpec, *, clock: Clock, timeout: float, host: HostSpec) -> None:
         self.node = spec.node
         self._spec = spec
         self._clock = clock
         self._timeout = timeout
-        self._daemon = Daemon(docker_host, timeout)
+        self._daemon = Daemon(host, timeout)
         self._inspected: dict[str, Inspected] = {}
 
     def containers(self) -> Sequence[Container]:
@@ -78,7 +78,8 @@ class DockerSource:
     ) -> JsonFileReading | TailReading:
         deadline = Deadline(self._timeout)
         begins_ns = nanoseconds(one.created) if one.created else None
-        facts = LogFacts(begins_ns, one.rotates, ended=not one.running)
+        patience_ns = JOURNALD_PATIENCE_NS if one.driver == "journald" else 0
+        facts = LogFacts(begins_ns, one.rotates, ended=not one.running, patience_ns=patience_ns)
         if self._may_read_file(one):
             path = Path(one.log_path)
             return JsonFileReading(path, intake, cursor, horizon_ns, facts=facts, deadline=deadline)

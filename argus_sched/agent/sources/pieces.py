@@ -82,11 +82,20 @@ class _Open:
         return Line(self.stamp_ns, stream, text if self.proven else None)
 
 
-class LineJoiner:
-    """Joins pieces into lines, each stream by itself."""
+# journald stamps each piece of a line as it receives it, one right after the other.
+JOURNALD_PATIENCE_NS = 10 * SECOND_NS
 
-    def __init__(self, beginnings: Beginnings) -> None:
+
+class LineJoiner:
+    """Joins pieces into lines, each stream by itself.
+
+    The pieces of one line carry one stamp; with `patience_ns`, stamps of their own that are at most so far
+    apart, and then a piece that comes later is not trusted to begin a line.
+    """
+
+    def __init__(self, beginnings: Beginnings, patience_ns: int = 0) -> None:
         self._beginnings = beginnings
+        self._patience_ns = patience_ns
         self._open: dict[str, _Open] = {}
 
     def pass_over(self, quiet: Quiet) -> None:
@@ -111,9 +120,9 @@ class LineJoiner:
         proven = self._beginnings.has(stream, stamp_ns)
         held = self._open.pop(stream, None)
         done = []
-        if held is not None and held.stamp_ns != stamp_ns:
+        if held is not None and abs(stamp_ns - held.stamp_ns) > self._patience_ns:
             done.append(held.line(stream))
-            held = None
+            held, proven = None, proven and not self._patience_ns
         if held is None:
             if text.endswith(b"\n"):
                 done.append(Line(stamp_ns, stream, text[:-1] if proven else None))

@@ -146,7 +146,7 @@ class TailReading:
 
     def _drain(self, answer: Answer, trusted: bool) -> None:
         """Take the whole answer in; once everything that follows is new, only what may speak is looked at."""
-        joiner = LineJoiner(Beginnings(trusted))
+        joiner = LineJoiner(Beginnings(trusted), self._facts.patience_ns)
         offer, needed_ns = self._intake.offer, self._intake.needed_ns
         for piece in answer.pieces():
             if isinstance(piece, Quiet):

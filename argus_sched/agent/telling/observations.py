@@ -50,14 +50,14 @@ def _failures(nodes: Iterable[Node]) -> Failures:
     """Each failed subject, and the one it hides behind.
 
     That is its failed parent; else the first of its kind with the very same problem, since a daemon that is
-    gone fails for every container that is asked for.
+    gone fails for every container that is asked for. A host is shared and speaks for itself.
     """
     failed = {_node_subject(node): node for node in nodes if not node.up}
     first: dict[tuple[str, str], str] = {}
     behind: Failures = {}
     for subject, node in sorted(failed.items()):
         behind[subject] = _failed_name(node.app, node.parent, failed)
-        if behind[subject] is None:
+        if behind[subject] is None and node.app:
             head = first.setdefault((node.source.partition(":")[0], node.problem), subject)
             behind[subject] = None if head == subject else head
     return behind

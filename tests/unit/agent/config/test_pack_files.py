@@ -389,8 +389,22 @@ WRONG_PACKS = [
         ["pack.yaml:2: logs.docker.label: is given beside container: keep one of them"],
     ),
     (
+        HEAD.replace("{container: labs-backend}", "{container: x, host: alpha}") + LOCK,
+        ["pack.yaml:2: logs.docker.host: 'alpha' is no host of the config; known here: local"],
+    ),
+    (
+        HEAD.replace("docker: {container: labs-backend}", "journal: {unit: 'labs@*'}") + LOCK,
+        [
+            "pack.yaml:2: logs.journal.unit: expected the name of a systemd unit, such as labs.service, got 'labs@*'"
+        ],
+    ),
+    (
+        HEAD.replace("docker: {container: labs-backend}", "journal: {directory: x}") + LOCK,
+        ["pack.yaml:2: logs.journal.unit: is missing"],
+    ),
+    (
         HEAD.replace("docker: {container: labs-backend}", "window: 1h") + LOCK,
-        ["pack.yaml:2: logs: needs docker or file"],
+        ["pack.yaml:2: logs: needs docker or file or journal"],
     ),
     (
         HEAD.replace("docker: {container: labs-backend}", "file: {path: x, format: jsonfile}") + LOCK,

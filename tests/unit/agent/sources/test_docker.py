@@ -400,3 +400,17 @@ def test_selectors_that_match_nothing_say_so(docker: FakeDocker) -> None:
     with pytest.raises(SourceError, match="no container matches a=b"):
         source.containers()
     source.close()
+
+
+def test_journald_is_asked_of_the_daemon_and_a_body_whose_pieces_differ_in_stamp_forges_no_run(
+    docker: FakeDocker,
+) -> None:
+    web = docker.add("web", driver="journald", log_path="/proc/self/environ")
+    web.log("started", at(0))
+    web.log("DEBUG:body=".ljust(16384, "A"), at(1), ended=False)
+    web.log(RUN.format("ghost").removeprefix("INFO:apscheduler.executors.default:"), at(1.001))
+    web.log(RUN.format("real"), at(2))
+    seen = look(docker, 10)
+    assert (seen.container.driver, seen.runs) == ("journald", ["real"])
+    assert seen.coverage.reached_end
+    assert tails(docker)

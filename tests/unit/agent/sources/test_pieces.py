@@ -57,3 +57,17 @@ def test_a_line_without_end_keeps_only_its_beginning() -> None:
     (line,) = joined(*pieces)
     assert line.text is not None
     assert len(line.text) == 1 << 20
+
+
+def test_pieces_with_stamps_of_their_own_are_one_line_and_a_late_one_forges_none() -> None:
+    """journald stamps each piece as it receives it."""
+    joiner = LineJoiner(Beginnings(trusted=True), patience_ns=10 * S)
+    pieces = [
+        Piece(1 * S, "stdout", b"body="),
+        Piece(1 * S + 5, "stdout", b"ghost\n"),
+        Piece(2 * S, "stdout", b"killed here"),
+        Piece(60 * S, "stdout", b"ghost\n"),
+        Piece(61 * S, "stdout", b"real\n"),
+    ]
+    lines = [line for piece in pieces for line in joiner.add(piece)]
+    assert [line.text for line in lines] == [b"body=ghost", b"killed here", None, b"real"]
