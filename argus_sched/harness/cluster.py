@@ -110,6 +110,8 @@ class Cluster:
         for worker in self.workers.values():
             if worker.alive and self._gone(worker):
                 self._bury(worker)
+        for slot in self.slots.values():
+            self._demand_birth(slot)
 
     def finished(self) -> set[tuple[str, int]]:
         """Every (job, due time) whose body came to its end."""
@@ -248,6 +250,17 @@ class Cluster:
             self.workers[event.worker] = Worker(event.worker, event.slot, event.pid)
         elif isinstance(event, Belief) and (worker := self.workers.get(event.worker)):
             worker.role, worker.epoch = event.role, event.epoch
+
+    def _demand_birth(self, slot: Slot) -> None:
+        """Raise SourceError when a slot's process ended before any worker of it came up."""
+        if slot.process is None or slot.process.poll() is None or slot.name in self._stopped:
+            return
+        if not any(name.startswith(f"{slot.name}.{slot.births}.") for name in self.workers):
+            log = self.log_path(slot.name)
+            words = log.read_text(errors="replace").splitlines()[-3:] if log.exists() else []
+            raise SourceError(
+                f"{slot.name} ended before it began: {' | '.join(words) or 'it logged nothing'}"
+            )
 
     def _terminate(self, slot: Slot) -> float:
         at = self._stopped[slot.name] = time.time()
