@@ -38,6 +38,33 @@ class SystemClock:
         return wake.wait(max(seconds, 0.0))
 
 
+class ShiftedClock:
+    """A clock whose wall clock is `ahead` of another's."""
+
+    def __init__(self, clock: Clock, ahead: timedelta) -> None:
+        self._clock = clock
+        self._ahead = ahead
+
+    def now(self) -> datetime:
+        return self._clock.now() + self._ahead
+
+    def elapsed(self) -> float:
+        return self._clock.elapsed()
+
+    def wait(self, wake: threading.Event, seconds: float) -> bool:
+        return self._clock.wait(wake, seconds)
+
+
+class StandingClock(SystemClock):
+    """A wall clock that shows one instant, for `--now`; waiting and elapsed time stay real."""
+
+    def __init__(self, instant: datetime) -> None:
+        self._instant = instant
+
+    def now(self) -> datetime:
+        return self._instant
+
+
 class ManualClock:
     """A clock that a test sets; `wait` moves it and never sleeps."""
 

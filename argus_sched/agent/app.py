@@ -16,20 +16,10 @@ from argus_sched.agent.store.run_lock import run_lock
 from argus_sched.agent.store.sqlite import Store
 from argus_sched.agent.tasks import Edges
 from argus_sched.agent.telling.notify_ports import Teller
-from argus_sched.clock import Clock, SystemClock
+from argus_sched.clock import Clock, StandingClock, SystemClock
 from argus_sched.errors import SettingsError
 
 LOCK_WAIT_SECONDS = 10.0
-
-
-class StandingClock(SystemClock):
-    """A wall clock that shows one instant, for `--now`; waiting and elapsed time stay real."""
-
-    def __init__(self, instant: datetime) -> None:
-        self._instant = instant
-
-    def now(self) -> datetime:
-        return self._instant
 
 
 def build_agent(

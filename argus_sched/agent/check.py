@@ -9,6 +9,9 @@ from typing import Any
 
 from argus_sched.agent.status import Phase, Status
 
+# The detail that says for how many seconds more nobody is told of a verdict; 0 or absent where it is news.
+WAIT_KEY = "message_waits_seconds"
+
 
 @dataclass(frozen=True)
 class Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -96,7 +96,10 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container (or file) that a pack's log source matched."""
+    """One container (or file) that a pack's log source matched.
+
+    `clock_ahead` is how far the clock that stamps its log is ahead of the agent's, as far as anyone knows.
+    """
 
     key: str  # stable across recreation: compose service + number, or the name
     id: str  # changes when it is recreated; a path for a file
@@ -104,3 +107,4 @@ class Container:
     started_at: datetime | None
     running: bool
     driver: str = ""
+    clock_ahead: timedelta = timedelta(0)

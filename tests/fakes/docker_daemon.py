@@ -17,9 +17,10 @@ import struct
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
@@ -142,6 +143,7 @@ class FakeDocker:
     def __init__(self) -> None:
         self.containers: dict[str, FakeContainer] = {}
         self.requests: list[str] = []
+        self.date: Callable[[], datetime] | None = None  # the clock of its `Date` header; none without one
         self.closing = threading.Event()
         self._folder = tempfile.TemporaryDirectory(prefix="argus-docker-")
         self.socket = Path(self._folder.name) / "docker.sock"
@@ -206,6 +208,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
         pass
+
+    def send_response(self, code: int, message: str | None = None) -> None:
+        self.send_response_only(code, message)
+        if self.docker.date is not None:
+            self.send_header("Date", format_datetime(self.docker.date().astimezone(UTC), usegmt=True))
 
     @property
     def docker(self) -> FakeDocker:

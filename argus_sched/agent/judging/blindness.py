@@ -6,6 +6,7 @@ container's log was read, without a hole, by a clock that agrees, in a form that
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,11 +14,13 @@ from argus_sched.agent.instants import about, clock_text
 from argus_sched.agent.judging.coverage import Span, holes
 from argus_sched.agent.judging.job_case import JobCase
 from argus_sched.agent.judging.lateness import may_run_within
-from argus_sched.agent.logevents import EventKind
+from argus_sched.agent.logevents import Container, EventKind
 from argus_sched.agent.reading.stamps import instant, nanoseconds
 
 # The node of the target tree that stands for the scheduler's own lines in a log that can be read.
 LINES_NODE = "scheduler-lines"
+# For how long a run that may have gone with a replaced container is taken for one that happened.
+LONGEST_DOUBT = timedelta(hours=2)
 
 UNREADABLE = {
     EventKind.UNREADABLE: "`Running job` text was seen that cannot be read: is it wrapped? set COLUMNS=1000, "
@@ -40,22 +43,47 @@ def obstacle(case: JobCase, since: datetime) -> Blindness | None:
     if sight.unread is not None:
         return Blindness(sight.unread.problem, sight.unread.source)
     if sight.future_ns is not None:
-        ahead = instant(sight.future_ns) - case.now
-        return Blindness(f"lines are stamped {about(ahead)} in the future: compare the clocks of the hosts")
+        ahead = about(instant(sight.future_ns) - case.now)
+        reason = f"lines are stamped {ahead} in the future: compare the clocks of the hosts"
+        return Blindness(reason, LINES_NODE)
     for kind, reason in UNREADABLE.items():
         if any(mark.stamp_ns >= nanoseconds(since) for mark in case.evidence.scheduler.of(kind)):
-            return Blindness(reason)
+            return Blindness(reason, LINES_NODE)
     return None
 
 
 def hole(case: JobCase, since: datetime) -> Blindness | None:
-    """The first stretch after `since` that no read covered and in which a run may hide."""
-    for container in case.sight.containers:
-        track = case.evidence.containers.get(container.key)
-        for span in holes(track.spans if track else (), nanoseconds(since), case.now_ns):
-            if _may_hide(case, span):
-                return Blindness(_tell(span, nanoseconds(since), container.name))
+    """The first stretch after `since` that no read covered where a run may hide, less those of `deploy`."""
+    for container, span in _hiding(case, since):
+        if not _is_deploy(case, container, span):
+            return Blindness(_tell(span, nanoseconds(since), container.name))
     return None
+
+
+def deploy(case: JobCase, since: datetime) -> datetime | None:
+    """Until when a run is supposed that only the last lines of a replaced container can have shown.
+
+    A container takes its log with it, and with it what was written since the last pass: every deploy does
+    that, and is no reason to wake anyone before the job had its limit anew.
+    """
+    births = [instant(span.to_ns) for found, span in _hiding(case, since) if _is_deploy(case, found, span)]
+    return max(births) + _doubt(case) if births else None
+
+
+def mute(case: JobCase, owed: datetime | None) -> Blindness | None:
+    """The blindness of a scheduler that said nothing since every one of its containers started.
+
+    Before `owed` it may only not have got that far, which is nobody's failure yet.
+    """
+    running = [container.started_at for container in case.sight.containers if container.running]
+    starts = [start for start in running if start is not None]
+    if not starts or len(starts) < len(running) or nanoseconds(min(starts)) <= case.evidence.heard_ns:
+        return None
+    return Blindness(
+        f"no line of the scheduler was read since the start at {clock_text(max(starts))}: was it started, "
+        "and is the logger `apscheduler` at INFO?",
+        LINES_NODE if owed is None or case.now >= owed else None,
+    )
 
 
 def unheard(case: JobCase) -> Blindness | None:
@@ -71,6 +99,26 @@ def unheard(case: JobCase) -> Blindness | None:
         "no line of the scheduler was read: is the logger `apscheduler` at INFO, and is this its log?",
         LINES_NODE,
     )
+
+
+def _hiding(case: JobCase, since: datetime) -> Iterator[tuple[Container, Span]]:
+    """The stretches after `since` that no read covered and in which a run may hide, by container."""
+    for container in case.sight.containers:
+        track = case.evidence.containers.get(container.key)
+        for span in holes(track.spans if track else (), nanoseconds(since), case.now_ns):
+            if _may_hide(case, span):
+                yield container, span
+
+
+def _is_deploy(case: JobCase, container: Container, span: Span) -> bool:
+    """Whether `span` ends where a recreated container begins, not longer ago than the doubt lasts."""
+    track = case.evidence.containers.get(container.key)
+    born = track is not None and span.to_ns in track.births
+    return born and case.now <= instant(span.to_ns) + _doubt(case)
+
+
+def _doubt(case: JobCase) -> timedelta:
+    return min(case.spec.limit, LONGEST_DOUBT)
 
 
 def _may_hide(case: JobCase, span: Span) -> bool:

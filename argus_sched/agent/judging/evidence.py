@@ -15,9 +15,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from argus_sched.agent.instants import about, rfc3339
-from argus_sched.agent.judging.coverage import Span, extend
+from argus_sched.agent.judging.coverage import SPANS_KEPT, Span, extend
 from argus_sched.agent.logevents import Container, Coverage, Cursor, Event, EventKind
 
+Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 RUNS_KEPT = 16
@@ -91,11 +92,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Track:
-    """How far one container's log was read, over all passes; a recreated container has another `id`."""
+    """How far one container's log was read, over all passes; a recreated container has another `id`.
+
+    `births` are where the logs of recreated containers begin, the newest SPANS_KEPT of them: what their
+    predecessors said last is lost.
+    """
 
     id: str
     spans: tuple[Span, ...] = ()
     cursor: Cursor | None = None
+    births: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,8 +180,24 @@ def cover(evidence: Evidence, container: Container, coverage: Coverage, cursor: 
     recreated = before.id != container.id
     kept = None if recreated else before.cursor
     coverage = replace(coverage, gap=coverage.gap or recreated)
-    track = Track(container.id, extend(before.spans, coverage), cursor or kept)
+    births = (*before.births, coverage.from_ns)[-SPANS_KEPT:] if recreated else before.births
+    track = Track(container.id, extend(before.spans, coverage), cursor or kept, births)
     return replace(evidence, containers={**evidence.containers, container.key: track})
+
+
+def known_until(evidence: Evidence, latest_ns: int) -> Evidence:
+    """`evidence` without what lies after `latest_ns`: what was read before a clock was set back would outlast
+    everything that is written after it, since the newest is kept."""
+    if max(evidence.heard_ns, evidence.ran_ns, evidence.ended_ns) <= latest_ns:
+        return evidence
+    return replace(
+        evidence,
+        jobs={key: _facts_until(facts, latest_ns) for key, facts in evidence.jobs.items()},
+        scheduler=_facts_until(evidence.scheduler, latest_ns),
+        heard_ns=min(evidence.heard_ns, latest_ns),
+        ran_ns=min(evidence.ran_ns, latest_ns),
+        ended_ns=min(evidence.ended_ns, latest_ns),
+    )
 
 
 def first_seen(evidence: Evidence, names: Iterable[str], at: datetime) -> Evidence:
@@ -216,6 +238,21 @@ def _add(facts: Facts, container: str, events: Sequence[Event]) -> Facts:
         first_ns=_earliest([facts.first_ns, *(event.stamp_ns for event in events)]),
         trigger=max([facts.trigger, *triggers]),
         doubles=_doubles(runs, [facts.doubles]) if EventKind.RUNNING in merged else facts.doubles,
+    )
+
+
+def _facts_until(facts: Facts, latest_ns: int) -> Facts:
+    def kept(marks: Mapping[Key, Marks]) -> dict[Key, Marks]:
+        found = {
+            key: tuple(mark for mark in some if mark.stamp_ns <= latest_ns) for key, some in marks.items()
+        }
+        return {key: some for key, some in found.items() if some}
+
+    return replace(
+        facts,
+        marks=kept(facts.marks),
+        doubles=kept(facts.doubles),
+        trigger=(min(facts.trigger[0], latest_ns), facts.trigger[1]),
     )
 
 

@@ -76,9 +76,11 @@ def _marks(columns: list[list[Any]]) -> Marks:
 
 def _track_out(track: Track) -> list[Any]:
     cursor = [track.cursor.stamp_ns, track.cursor.seen_at_stamp] if track.cursor else None
-    return [track.id, [list(span) for span in track.spans], cursor]
+    return [track.id, [list(span) for span in track.spans], cursor, list(track.births)]
 
 
 def _track_in(value: list[Any]) -> Track:
-    container_id, spans, cursor = value
-    return Track(container_id, tuple(Span(*span) for span in spans), Cursor(*cursor) if cursor else None)
+    # A file of an earlier version has no births.
+    container_id, spans, cursor, births = value if len(value) > 3 else [*value, []]
+    where = Cursor(*cursor) if cursor else None
+    return Track(container_id, tuple(Span(*span) for span in spans), where, tuple(births))

@@ -29,7 +29,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from argus_sched.agent.check import Result
+from argus_sched.agent.check import WAIT_KEY, Result
 from argus_sched.agent.config.durations import format_duration
 from argus_sched.agent.instants import clock_text, rfc3339
 from argus_sched.agent.judging.evidence import Evidence
@@ -50,7 +50,8 @@ def grade_job(spec: JobSpec, app: str, evidence: Evidence, sight: Sight) -> Resu
     """The verdict on one job at `sight.watermark`; rules and their order: the top of this module.
 
     `deadline` is the instant after which the job is stale unless it runs; None where none is known.
-    `details` holds what was judged: `watermark`, `covered_from`, `running_since`, `failures`, `double_fires`.
+    `details` holds what was judged: `watermark`, `covered_from`, `running_since`, `failures`, `double_fires`,
+    and under WAIT_KEY how long the message still waits.
     """
     case = JobCase(spec, evidence, sight)
     settled = _settled(case)
@@ -71,7 +72,7 @@ def grade_job(spec: JobSpec, app: str, evidence: Evidence, sight: Sight) -> Resu
         limit_seconds=spec.limit.total_seconds(),
         deadline=_deadline(case, worst.phase),
         blind_by=worst.blind_by,
-        details=_details(case),
+        details=_details(case) | {WAIT_KEY: _wait_seconds(case, worst)},
     )
 
 
@@ -139,6 +140,10 @@ def _deadline(case: JobCase, phase: Phase) -> datetime | None:
         begin = min(filter(None, (case.start, case.first_sight)))
         return min(begin + case.spec.limit, case.now) if phase is Phase.NEVER_RAN else begin + case.spec.limit
     return None
+
+
+def _wait_seconds(case: JobCase, finding: Finding) -> float:
+    return max((finding.news_from - case.now).total_seconds(), 0.0) if finding.news_from else 0.0
 
 
 def _details(case: JobCase) -> dict[str, Any]:

@@ -7,11 +7,15 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from argus_sched.agent.check import Node
+from argus_sched.agent.instants import parse_rfc3339
 from argus_sched.agent.judging.evidence import Evidence, Facts
 from argus_sched.agent.judging.lateness import Due, next_due
 from argus_sched.agent.logevents import Container, EventKind
 from argus_sched.agent.packs import JobSpec
 from argus_sched.agent.reading.stamps import instant, nanoseconds
+
+# How long before its due time a run may begin: clocks are set, and timers round.
+EARLY = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,8 @@ class Sight:
     `watermark` is the instant up to which every container's log is known. `containers` are those that exist,
     `unread` is a node that could not be read to its end, and `blind` is True when none could be read at all.
     `future_ns` is the newest stamp later than the clock allows; such lines are set aside. `watched` holds all
-    names and ids of the pack.
+    names and ids of the pack. All instants are in the time of the host that stamps the log, whose clock is
+    `clock_ahead` of the agent's.
     """
 
     watermark: datetime
@@ -30,6 +35,7 @@ class Sight:
     blind: bool = False
     future_ns: int | None = None
     watched: frozenset[str] = frozenset()
+    clock_ahead: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,13 @@ class JobCase:
 
     @cached_property
     def due(self) -> Due | None:
-        """What must follow the last run."""
-        return next_due(self.spec, self.last_run) if self.last_run else None
+        """What must follow the last run; one that came a moment early ran for the due time it names."""
+        run = self.facts.last_run
+        if run is None:
+            return None
+        began = instant(run.stamp_ns)
+        fire = parse_rfc3339(run.fire) if run.fire else began
+        return next_due(self.spec, fire if began < fire <= began + EARLY else began)
 
     @property
     def age(self) -> timedelta | None:

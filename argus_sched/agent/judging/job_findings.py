@@ -6,7 +6,7 @@ A rule yields a finding or nothing, and knows nothing of the other rules.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from argus_sched.agent.config.durations import format_duration
@@ -15,11 +15,12 @@ from argus_sched.agent.judging import blindness
 from argus_sched.agent.judging.blindness import Blindness
 from argus_sched.agent.judging.evidence import MARKS_KEPT, Mark
 from argus_sched.agent.judging.job_case import JobCase
-from argus_sched.agent.judging.lateness import needed_since
+from argus_sched.agent.judging.lateness import LINE_DELAY, Due, needed_since
 from argus_sched.agent.judging.silence_causes import causes, say
 from argus_sched.agent.logevents import EventKind
 from argus_sched.agent.reading.stamps import instant
 from argus_sched.agent.status import Phase, Status
+from argus_sched.due_times import Every
 
 CRITICAL_IN_A_ROW = 3
 DOUBLE_TOLD = timedelta(hours=1)
@@ -32,13 +33,14 @@ _FAILURES = (EventKind.FAILED, EventKind.RUN_ERROR)
 
 @dataclass(frozen=True)
 class Finding:
-    """What one rule says."""
+    """What one rule says; a fact at once, though people are told of it from `news_from` on."""
 
     status: Status
     phase: Phase
     summary: str
     reason: str = ""
     blind_by: str | None = None
+    news_from: datetime | None = None
 
 
 def findings(case: JobCase) -> Iterator[Finding]:
@@ -62,9 +64,32 @@ def _overdue(case: JobCase) -> Iterator[Finding]:
     if hidden:
         yield _blind(f"no run seen for {about(case.age)}, and one may hide", hidden)
         return
+    supposed = blindness.deploy(case, since)
+    if supposed:
+        text = f"no run seen for {about(case.age)}; one may have gone with the log of a replaced container"
+        yield Finding(Status.OK, Phase.LATE, f"{text}, tolerated until {clock_text(supposed)}")
+        return
+    owed = _owed(case, case.due)
+    silent = blindness.mute(case, owed)
+    if silent:
+        yield replace(_blind(f"no run seen for {about(case.age)}", silent), news_from=owed)
+        return
     over = about(case.now - case.due.deadline)
     summary = f"last run {about(case.age)} ago, {over} over its limit"
-    yield Finding(Status.CRIT, Phase.STALE, summary, causes(case))
+    yield Finding(Status.CRIT, Phase.STALE, summary, causes(case), news_from=owed)
+
+
+def _owed(case: JobCase, due: Due) -> datetime | None:
+    """When an overdue run must have come after all, because the scheduler was started since the last one.
+
+    Many schedulers count an interval from their own start, so that a deploy shortly before a run makes it
+    late; that pages nobody. A crash loop gains nothing by it: the first start after the last run counts, and
+    one interval is the most.
+    """
+    begun = [start for start in case.starts if case.last_run is not None and start > case.last_run]
+    if not begun or not isinstance(case.spec.trigger, Every):
+        return None
+    return min(min(begun) + case.spec.interval + LINE_DELAY, due.deadline + case.spec.interval)
 
 
 def _deleted(case: JobCase) -> Iterator[Finding]:
@@ -139,7 +164,9 @@ def _never_seen(case: JobCase) -> Finding:
     if silent:
         return _blind("no run seen yet", silent)
     text = f"no run in {about(case.now - since)}, though the scheduler logs"
-    return Finding(Status.CRIT, Phase.NEVER_RAN, text, causes(case))
+    # A job that is new to the packs has its limit before anyone is told.
+    known = case.first_sight + case.spec.limit
+    return Finding(Status.CRIT, Phase.NEVER_RAN, text, causes(case), news_from=known)
 
 
 def _blind(summary: str, hidden: Blindness, aside: str = "") -> Finding:

@@ -12,7 +12,7 @@ from argus_sched.agent.check import Node, Result
 from argus_sched.agent.fan_out import fan_out
 from argus_sched.agent.hosts import host_node
 from argus_sched.agent.judging.blindness import LINES_NODE
-from argus_sched.agent.judging.evidence import Evidence, combine, cover, first_seen, fold, prune
+from argus_sched.agent.judging.evidence import Evidence, combine, cover, first_seen, fold, known_until, prune
 from argus_sched.agent.judging.grading import grade_job, grade_strangers
 from argus_sched.agent.judging.job_case import Sight
 from argus_sched.agent.logevents import Container, Event, Record
@@ -20,7 +20,7 @@ from argus_sched.agent.packs import JobsCheck
 from argus_sched.agent.ports import LogSource, Reading
 from argus_sched.agent.reading.loglines import LineParser
 from argus_sched.agent.reading.stamps import instant, nanoseconds
-from argus_sched.clock import Clock
+from argus_sched.clock import Clock, ShiftedClock
 from argus_sched.errors import HostError, SourceError
 
 CLOCK_TOLERANCE = timedelta(seconds=5)
@@ -60,7 +60,10 @@ def look_at_log(
         away = str(error) if isinstance(error, HostError) else ""
         return blind_look(app, checks, evidence, node, clock.now(), host_node(host, away))
     watched = _watched(checks)
+    # Stamps are compared in the time of the host that wrote them.
+    clock = ShiftedClock(clock, containers[0].clock_ahead if containers else timedelta(0))
     reads = _read_all(source, containers, evidence, watched, clock, horizon)
+    evidence = known_until(evidence, nanoseconds(clock.now() + CLOCK_TOLERANCE))
     for read in reads:
         evidence = read.add_to(evidence)
     nodes = _nodes(source.node, app, host, [read.reading for read in reads])
@@ -90,7 +93,8 @@ def judge_log(look: LogLook) -> tuple[tuple[Result, ...], tuple[Node, ...]]:
     One result more for a check whose scheduler deleted jobs that no pack names; one node more that stands for
     the scheduler's lines: it is down when the log can be read and none of its lines would tell of runs.
     """
-    results = tuple(result for check in look.checks for result in _judge(check, look))
+    judged = (result for check in look.checks for result in _judge(check, look))
+    results = tuple(_in_own_time(result, look.sight.clock_ahead) for result in judged)
     if look.sight.blind:
         return results, look.nodes
     silent = next((result.reason for result in results if result.blind_by == LINES_NODE), "")
@@ -103,6 +107,14 @@ def _judge(check: JobsCheck, look: LogLook) -> Iterator[Result]:
     strangers = grade_strangers(check, look.app, look.evidence, look.sight)
     if strangers:
         yield strangers
+
+
+def _in_own_time(result: Result, ahead: timedelta) -> Result:
+    """`result` with its instants by the agent's clock, which metrics and messages go by."""
+    if not ahead:
+        return result
+    last_run, deadline = (moment and moment - ahead for moment in (result.last_run, result.deadline))
+    return replace(result, last_run=last_run, deadline=deadline)
 
 
 def _watched(checks: Iterable[JobsCheck]) -> frozenset[str]:
@@ -192,6 +204,7 @@ def _sight(reads: Sequence[_Read], nodes: Sequence[Node], watched: frozenset[str
         blind=all(reading.coverage is None and reading.problem for reading in readings),
         future_ns=max((read.future_ns for read in reads), default=0) or None,
         watched=watched,
+        clock_ahead=reads[0].container.clock_ahead if reads else timedelta(0),
     )
 
 

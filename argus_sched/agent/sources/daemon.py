@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,8 +55,11 @@ class Inspected:
 class Daemon:
     """A connection to one daemon; made lazily, so that one that is away costs nothing until it is asked."""
 
-    def __init__(self, spec: HostSpec, timeout: float) -> None:
+    def __init__(
+        self, spec: HostSpec, timeout: float, dated: Callable[[str | None], None] | None = None
+    ) -> None:
         self._spec = spec
+        self._dated = dated  # told the Date header of each answer
         self.host = spec.docker or (spec.context and f"the context {spec.context}") or _default()
         self._timeout = timeout
         self._door: SshDoor | None = None
@@ -161,6 +164,8 @@ class Daemon:
         except Exception:
             client.close()
             raise
+        if (dated := self._dated) is not None:
+            client.hooks["response"].append(lambda answer, **_: dated(answer.headers.get("Date")))
         return client
 
     def _address(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from argus_sched.agent.hosts import HostSpec
@@ -16,11 +16,12 @@ from argus_sched.agent.reading.stamps import nanoseconds
 from argus_sched.agent.sources.answer import Answer, Deadline
 from argus_sched.agent.sources.daemon import Daemon, Inspected
 from argus_sched.agent.sources.facts import LogFacts
+from argus_sched.agent.sources.host_clock import HostClock, within
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.json_file import JsonFileReading
 from argus_sched.agent.sources.pieces import JOURNALD_PATIENCE_NS
 from argus_sched.agent.sources.tail import TailReading
-from argus_sched.clock import Clock
+from argus_sched.clock import Clock, StandingClock
 from argus_sched.errors import SourceError
 
 
@@ -35,15 +36,18 @@ class DockerSource:
         self._spec = spec
         self._clock = clock
         self._timeout = timeout
-        self._daemon = Daemon(host, timeout)
+        # A clock that stands cannot be compared with one that goes.
+        self._host_clock = None if isinstance(clock, StandingClock) else HostClock(clock)
+        self._daemon = Daemon(host, timeout, self._host_clock.heard if self._host_clock else None)
         self._inspected: dict[str, Inspected] = {}
 
     def containers(self) -> Sequence[Container]:
         """Every container that matches, stopped ones too; SourceError says why there is none."""
         found = self._daemon.matching(self._spec)
         self._inspected = {one.id: one for one in found}
+        ahead = self._host_clock.ahead if self._host_clock else timedelta(0)
         return tuple(
-            Container(one.key, one.id, one.name, one.started, one.running, one.driver) for one in found
+            Container(one.key, one.id, one.name, one.started, one.running, one.driver, ahead) for one in found
         )
 
     def read(
@@ -54,7 +58,8 @@ class DockerSource:
         take: Callable[[Iterable[Record]], None],
     ) -> Reading:
         """Hand on what is new; see `ports.LogSource.read`."""
-        started, asked_ns = time.monotonic(), nanoseconds(self._clock.now())
+        started, asked_ns = time.monotonic(), nanoseconds(self._clock.now() + container.clock_ahead)
+        cursor = within(cursor, asked_ns)
         intake = Intake(cursor, nanoseconds(horizon), take)
         reading = self._reading(self._inspected[container.id], intake, cursor, nanoseconds(horizon))
         refusal = _run(reading)
@@ -66,7 +71,7 @@ class DockerSource:
             bytes=reading.bytes,
             seconds=time.monotonic() - started,
             problem=refusal or reading.problem,
-            notes=tuple(reading.notes),
+            notes=(*reading.notes, *(self._host_clock.note() if self._host_clock else ())),
         )
 
     def close(self) -> None:

@@ -150,7 +150,7 @@ def judge(
         return waiting, Cause.QUIET
     if streak.passes < (policy.fire_after if streak.course > 0 else policy.resolve_after):
         return _pass_by(waiting, policy), Cause.COUNTING
-    if streak.course > 0 and at - streak.since < seen.hold:
+    if streak.course > 0 and (seen.waits or at - streak.since < seen.hold):
         return _pass_by(waiting, policy), Cause.HELD
     return _confirm(waiting, streak, seen, at, policy)
 

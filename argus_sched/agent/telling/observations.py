@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argus_sched.agent.check import Node, PassReport, Result
+from argus_sched.agent.check import WAIT_KEY, Node, PassReport, Result
 from argus_sched.agent.status import Phase, Status
 
 # A check's own wish: the message waits until the target was wrong for this long (the lock's `takeover`).
@@ -23,7 +23,8 @@ class Observation:
     """What one pass saw of one subject.
 
     `since` is the instant from which it has been so, as far as the evidence tells. `hold` is how long it must
-    be wrong before it counts. `blind_by` names the failed subject that hides this one.
+    be wrong before it counts, `waits` whether the check says that it does not count yet. `blind_by` names the
+    failed subject that hides this one.
     """
 
     subject: str
@@ -34,6 +35,7 @@ class Observation:
     name: str = ""
     since: datetime | None = None
     hold: timedelta = timedelta(0)
+    waits: bool = False
     blind_by: str | None = None
 
 
@@ -124,6 +126,7 @@ def _of_result(result: Result, failures: Failures, at: datetime) -> Observation:
         result.name,
         _since(result, at),
         _hold(result),
+        bool(result.details.get(WAIT_KEY)),
         _hiding_node(result, failures),
     )
 

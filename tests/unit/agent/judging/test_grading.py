@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from argus_sched.agent.check import Node, Result
 from argus_sched.agent.instants import parse_rfc3339
+from argus_sched.agent.judging.blindness import LINES_NODE
 from argus_sched.agent.judging.evidence import Evidence, cover, first_seen
 from argus_sched.agent.judging.grading import grade_strangers
 from argus_sched.agent.logevents import Container, Coverage, EventKind
@@ -190,7 +191,7 @@ def test_what_hides_lines_blinds_an_absence_but_not_a_run(
     assert result.phase is phase
     if phase is Phase.BLIND:
         assert reason in result.reason
-        assert result.blind_by == (UNREAD.source if "unread" in seen else None)
+        assert result.blind_by == (UNREAD.source if "unread" in seen else LINES_NODE)
 
 
 def test_nothing_readable_makes_every_job_blind_by_the_node_however_fresh() -> None:
@@ -210,15 +211,15 @@ def read_twice(ran: datetime, gap_from: datetime, gap_to: datetime, *more: Any) 
 @pytest.mark.parametrize(
     ("evidence", "phase"),
     [
-        # the run of 11:45 may stand in the lines that were lost from 11:38 to 11:48
-        (read_twice(ago(minutes=45), ago(minutes=22), ago(minutes=12)), Phase.BLIND),
+        # the run of 11:45 may stand in the lines that were lost from 11:38 to 11:48: supposed until 12:13
+        (read_twice(ago(minutes=45), ago(minutes=22), ago(minutes=12)), Phase.LATE),
         # lost from 11:18 to 11:22, when an interval counted from 11:15 has no run
         (read_twice(ago(minutes=45), ago(minutes=42), ago(minutes=38)), Phase.STALE),
         # the hole lies so far back that a run in it would not help
         (read_twice(ago(days=3), ago(days=2), ago(days=1)), Phase.STALE),
     ],
 )
-def test_a_recreated_container_blinds_only_where_a_run_was_due_in_the_lost_lines(
+def test_a_run_is_supposed_in_the_lines_a_replaced_container_took_with_it_until_the_limit_is_over_anew(
     evidence: Evidence, phase: Phase
 ) -> None:
     assert grade(QUARTER, evidence).phase is phase
