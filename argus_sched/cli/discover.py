@@ -22,6 +22,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--container", metavar="NAME", help="read this container's log")
     source.add_argument("--file", metavar="PATH", help="read this file")
+    parser.add_argument(
+        "--host", metavar="NAME", default="local", help="of --container: a host of the config"
+    )
+    parser.add_argument("--config", metavar="FILE", help="settings that name the host; else as in check")
     parser.add_argument("--format", choices=("docker", "json-file"), default="docker", help="of --file")
     parser.add_argument("--app", metavar="NAME", help="the application (else named after container or file)")
     parser.add_argument(
@@ -38,13 +42,18 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from argus_sched import due_times
+    from argus_sched.agent.config.settings import load_settings
     from argus_sched.agent.discovery.pack_text import app_from, write_pack
     from argus_sched.agent.sources import open_source
     from argus_sched.clock import SystemClock
+    from argus_sched.errors import SettingsError
 
     due_times.cron("@daily", args.timezone)  # refuses an unknown zone before anything is read
     logs, clock = _log_spec(args), SystemClock()
-    source = open_source(logs, clock=clock, timeout=60.0, docker_host=os.environ.get("DOCKER_HOST"))
+    hosts = load_settings(args.config, os.environ).hosts
+    if logs.host not in hosts:
+        raise SettingsError(f"--host: no host {logs.host!r} in the config: it has {', '.join(hosts)}")
+    source = open_source(logs, clock=clock, timeout=60.0, host=hosts[logs.host])
     everything = args.file and not args.window
     seen = _read(source, due_times.EPOCH if everything else clock.now() - logs.window)
     app = app_from(args.app or args.container or Path(args.file).stem)
@@ -68,7 +77,7 @@ def _log_spec(args: argparse.Namespace) -> LogSpec:
         window = parse_duration(args.window) if args.window else DEFAULT_WINDOW
     except ValueError as error:
         raise SettingsError(f"--window: {error}") from None
-    return LogSpec(container=args.container, path=path, format=args.format, window=window)
+    return LogSpec(container=args.container, path=path, format=args.format, window=window, host=args.host)
 
 
 def _read(source: LogSource, horizon: datetime) -> Sightings:

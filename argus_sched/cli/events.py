@@ -15,6 +15,7 @@ from argus_sched.cli import streams
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from argus_sched.agent.hosts import HostSpec
     from argus_sched.agent.logevents import Event, Record
     from argus_sched.agent.packs import LogSpec
 
@@ -36,6 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--pack", metavar="FILE", help="read the logs that this pack names")
     source.add_argument("--file", metavar="PATH", help="read this file; - is standard input")
     parser.add_argument(
+        "--config", metavar="FILE", help="settings that name the pack's host; else as in check"
+    )
+    parser.add_argument(
         "--format",
         choices=("docker", "json-file"),
         default="docker",
@@ -48,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Print events; 0, or 3 when a log could not be read to its end."""
     streams.speak_utf8()
     if args.pack:
-        return _of_pack(args.pack)
+        return _of_pack(args.pack, args.config)
     for event in _of_file(args.file, args.format):
         _print(event)
     return 0
@@ -84,23 +88,25 @@ def _opened(path: Path) -> Any:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
-def _of_pack(path: str) -> int:
+def _of_pack(path: str, config: str | None) -> int:
     from argus_sched.agent.config.pack_files import load_pack
+    from argus_sched.agent.config.settings import load_settings
     from argus_sched.errors import SettingsError
 
-    pack = load_pack(path, os.environ)
+    settings = load_settings(config, os.environ)
+    pack = load_pack(path, os.environ, settings.defaults)
     if pack.logs is None:
         raise SettingsError(f"{path} names no logs: add a `logs:` section")
-    return _of_source(pack.logs)
+    return _of_source(pack.logs, settings.hosts[pack.logs.host])
 
 
-def _of_source(spec: LogSpec) -> int:
+def _of_source(spec: LogSpec, host: HostSpec) -> int:
     from argus_sched.agent.reading.loglines import LineParser
     from argus_sched.agent.sources import open_source
     from argus_sched.clock import SystemClock
 
     clock = SystemClock()
-    source = open_source(spec, clock=clock, timeout=READ_SECONDS)
+    source = open_source(spec, clock=clock, timeout=READ_SECONDS, host=host)
     code = 0
     for container in source.containers():
         parser = LineParser(container.name)

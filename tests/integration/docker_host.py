@@ -37,10 +37,14 @@ PATIENCE = 120.0
 
 
 class DockerHost:
-    """One daemon; `start` and `stop` may be called again to play one that goes away."""
+    """One daemon; `start` and `stop` may be called again to play one that goes away.
 
-    def __init__(self, folder: Path) -> None:
+    `within` is a command that runs another, such as nsenter.
+    """
+
+    def __init__(self, folder: Path, within: Sequence[str] = ()) -> None:
         self.folder = folder
+        self._within = within
         self.socket = folder / "docker.sock"
         self.host = f"unix://{self.socket}"
         self.as_remote = f"http+unix://{self.socket}"
@@ -59,7 +63,7 @@ class DockerHost:
 
     def start(self) -> None:
         """Start the daemon and wait until it answers; raises RuntimeError with its last words."""
-        command = ["dockerd", "--host", self.host, "--data-root", str(self.folder / "data")]
+        command = [*self._within, "dockerd", "--host", self.host, "--data-root", str(self.folder / "data")]
         command += ["--exec-root", str(self.folder / "exec"), "--pidfile", str(self.folder / "dockerd.pid")]
         command += ["--iptables=false", "--ip6tables=false", "--bridge=none"]
         with self._log.open("ab") as log:

@@ -22,10 +22,12 @@ from argus_sched.agent.logevents import EventKind, Record
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.reading.loglines import parse
 from argus_sched.agent.sources import open_source
+from argus_sched.cli import main
 from argus_sched.clock import SystemClock
 from argus_sched.errors import HostError, SourceError
 from tests.fakes.docker_daemon import FakeDocker, Trickle
 from tests.fakes.front import Front, make_certificates, server_context
+from tests.fakes.http_sink import HttpSink
 from tests.fakes.ssh import FakeSsh
 from tests.integration.docker_host import DockerHost
 
@@ -209,6 +211,7 @@ class Site:
 
     folder: Path
     hosts: dict[str, str] = field(default_factory=dict)
+    webhook: str = ""
 
     def pack(self, app: str, host: str, database: str = "") -> None:
         """Watch `web` on a host, and a lock where there is a database."""
@@ -220,14 +223,19 @@ class Site:
             + "  - {kind: scheduler_jobs, jobs: [{id: sync, name: sync, every: 15m}]}\n"
         )
 
-    def check(self, **environ: str) -> tuple[int, dict[str, Any], str]:
-        """One pass: its exit code, its JSON and what it complained of."""
+    def configure(self) -> str:
+        """Write the settings; returns their path."""
         lines = "".join(f"  {name}: {{docker: '{url}'}}\n" for name, url in self.hosts.items())
         config = self.folder / "argus.config"
         config.write_text(
             f"state: {self.folder}/state.db\npacks: ['*.yaml']\nread_timeout: 5s\ndeadline: 30s\nhosts:\n{lines}"
+            + (f"webhook: {{url: '{self.webhook}'}}\n" if self.webhook else "")
         )
-        command = [sys.executable, "-m", "argus_sched", "check", "--no-notify", "--config", str(config)]
+        return str(config)
+
+    def check(self, **environ: str) -> tuple[int, dict[str, Any], str]:
+        """One pass: its exit code, its JSON and what it complained of."""
+        command = [sys.executable, "-m", "argus_sched", "check", "--config", self.configure()]
         done = subprocess.run(
             [*command, "--output", "json"],
             capture_output=True,
@@ -289,6 +297,45 @@ def test_a_host_that_is_gone_with_its_database_is_one_line(docker: FakeDocker, s
         ),
     }
     assert "secret" not in json.dumps(document)
+
+
+def test_a_host_that_goes_and_comes_back_is_one_message_and_one_recovery(
+    docker: FakeDocker, site: Site
+) -> None:
+    with HttpSink() as sink:
+        site.webhook = f"http://{sink.host}/hook"
+        with Front(docker.socket) as front:
+            site.hosts = {"alpha": front.host}
+            for number in range(20):
+                site.pack(f"a{number:02}", "alpha")
+            assert site.check()[0] == 0
+            front.silent = True
+            for _ in range(2):
+                assert site.check()[0] == 3
+            front.silent = False
+            for _ in range(2):
+                assert site.check()[0] == 0
+    notices = [notice for one in sink.taken for notice in one.body["notices"]]
+    assert [(notice["target"], notice["status"]) for notice in notices] == [
+        ("host:alpha", "UNKNOWN"),
+        ("host:alpha", "OK"),
+    ]
+    assert "hides 20 checks" in notices[0]["summary"]
+
+
+def test_events_and_discover_read_a_host_of_the_config(
+    docker: FakeDocker, site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.hosts = {"alpha": docker.host}
+    site.pack("labs", "alpha")
+    config = site.configure()
+    assert main(["events", "--config", config, "--pack", str(site.folder / "labs.yaml")]) == 0
+    assert {json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()} == {"sync"}
+    # One run is too few to tell a trigger by, which is what its exit code says.
+    assert main(["discover", "--config", config, "--host", "alpha", "--container", "web"]) == 3
+    assert "docker: {container: web, host: alpha}" in capsys.readouterr().out.replace('"', "")
+    assert main(["discover", "--config", config, "--host", "beta", "--container", "web"]) == 3
+    assert "no host 'beta' in the config: it has local, alpha" in capsys.readouterr().err
 
 
 # --- the real things

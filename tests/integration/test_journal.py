@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
 import tracemalloc
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,8 +22,9 @@ from argus_sched.agent.ports import Reading
 from argus_sched.agent.reading.loglines import parse
 from argus_sched.agent.reading.stamps import nanoseconds
 from argus_sched.agent.sources import open_source
-from argus_sched.clock import ManualClock
+from argus_sched.clock import ManualClock, SystemClock
 from argus_sched.errors import SourceError
+from tests.integration.docker_host import DockerHost
 from tests.integration.journal_files import UNIT, JournalFile, require
 
 T0 = datetime(2026, 3, 14, 8, tzinfo=UTC)
@@ -266,3 +271,73 @@ def test_a_unit_is_watched_from_the_command_line(tmp_path: Path) -> None:
         ("CRIT", "stale", "labs/late"),
         ("OK", "fresh", "labs/sync"),
     ]
+
+
+# --- containers whose driver is journald, through a real daemon beside a real journald
+
+# In a mount namespace of their own, so that neither meets a journald of the machine.
+_JOURNALD = """
+for folder in /run/systemd /run/log /var/log/journal; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done
+mount --bind "$1" /etc/machine-id
+mkdir -p /run/systemd/journal /run/log/journal/$(cat "$1")
+exec /lib/systemd/systemd-journald
+"""
+
+
+@pytest.fixture
+def journald_host(tmp_path: Path) -> Iterator[DockerHost]:
+    """A Docker daemon that can write to a journal."""
+    require()
+    if os.geteuid() != 0 or shutil.which("dockerd") is None:
+        pytest.skip("a Docker daemon needs root and dockerd (Debian package docker.io)")
+    if not Path("/etc/machine-id").exists():
+        pytest.skip("this machine has no /etc/machine-id")
+    machine = tmp_path / "machine-id"
+    machine.write_text("0123456789abcdef0123456789abcdef\n")
+    namespace = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _JOURNALD, "sh", str(machine)]
+    journald = subprocess.Popen(namespace, stderr=subprocess.DEVNULL)
+    within = ["nsenter", "--mount", f"--target={journald.pid}"]
+    host = DockerHost(Path(tempfile.mkdtemp(prefix="argus-journald-")), within)
+    try:
+        wait_for_socket(journald)
+        host.start()
+        yield host
+    finally:
+        host.close()
+        journald.kill()
+        journald.wait()
+
+
+def wait_for_socket(journald: subprocess.Popen[bytes]) -> None:
+    """Wait until the journal takes messages."""
+    path = Path(f"/proc/{journald.pid}/root/run/systemd/journal/socket")
+    ends = time.monotonic() + 60
+    while not path.exists():
+        if journald.poll() is not None or time.monotonic() > ends:
+            pytest.fail("journald does not start in a namespace of its own")
+        time.sleep(0.05)
+
+
+@pytest.mark.docker
+def test_a_container_with_the_journald_driver_is_read_through_its_daemon(journald_host: DockerHost) -> None:
+    # The text stands exactly where the second stored piece begins; journald stamps each piece anew.
+    body = "DEBUG:app.http:body=".ljust(16384, "A") + RUN.format("ghost")
+    lines = [body, RUN.format("real"), *["filler"] * 300]
+    code = "import sys\n" + "\n".join(f"print({line!r}, file=sys.stderr, flush=True)" for line in lines)
+    journald_host.run_python("web", code, driver="journald")
+    journald_host.wait_for_exit("web")
+    clock = SystemClock()
+    source = open_source(LogSpec(container="web"), clock=clock, timeout=60, docker_host=journald_host.host)
+    try:
+        (container,) = source.containers()
+        first: list[Record] = []
+        reading = source.read(container, None, clock.now() - timedelta(hours=1), first.extend)
+        again: list[Record] = []
+        second = source.read(container, reading.cursor, clock.now() - timedelta(hours=1), again.extend)
+    finally:
+        source.close()
+    assert (container.driver, reading.problem, reading.notes) == ("journald", "", ())
+    assert reading.coverage is not None
+    assert reading.coverage.reached_end
+    assert [event.name for event in parse(first) if event.kind is EventKind.RUNNING] == ["real"]
+    assert (again, second.problem) == ([], "")

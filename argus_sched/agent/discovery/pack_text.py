@@ -10,6 +10,7 @@ from argus_sched import due_times
 from argus_sched.agent.config.durations import format_duration
 from argus_sched.agent.config.yaml_nodes import quoted
 from argus_sched.agent.discovery.sightings import Guess, Sighting, guess
+from argus_sched.agent.hosts import LOCAL
 from argus_sched.agent.packs import DEFAULT_WINDOW, SHORTEST_GRACE, LogSpec
 
 _HEAD = """\
@@ -72,7 +73,8 @@ def _variable(app: str) -> str:
 def _source(logs: LogSpec) -> str:
     if logs.path is not None:
         return f"file: {{path: {quoted(logs.path)}, format: {logs.format}}}"
-    return f"docker: {{container: {quoted(logs.container or '')}}}"
+    host = "" if logs.host == LOCAL else f", host: {quoted(logs.host)}"
+    return f"docker: {{container: {quoted(logs.container or '')}{host}}}"
 
 
 def _limit(found: Guess) -> timedelta:

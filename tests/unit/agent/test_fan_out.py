@@ -32,3 +32,12 @@ def test_pieces_run_at_the_same_time_but_no_more_than_allowed() -> None:
 
 def test_no_work_is_no_wait() -> None:
     assert fan_out({}, 0) == {}
+
+
+def test_a_lane_that_hangs_holds_up_no_other() -> None:
+    never = threading.Event()
+    work = {number: (lambda: never.wait(60)) for number in range(40)} | {"fast": lambda: True}
+    lanes = {key: "fast" if key == "fast" else "slow" for key in work}
+    assert fan_out(work, 1, most=2) == {}
+    assert fan_out(work, 1, most=2, lanes=lanes) == {"fast": True}
+    never.set()

@@ -112,3 +112,41 @@ def test_a_selection_keeps_what_matches_by_target_id_or_name_and_what_hides_it()
     assert only(whole, "Send*").nodes == ()
     with pytest.raises(SettingsError, match="no target matches 'nobody'"):
         only(whole, "nobody")
+
+
+ALPHA = Node("", "host:alpha", None, False, "no route to host")
+
+
+def on_alpha(app: str, source: str, problem: str = "cannot be asked") -> Node:
+    return Node(app, source, "host:alpha", False, problem)
+
+
+def test_a_host_that_is_gone_is_one_line_for_all_applications_and_their_databases() -> None:
+    nodes = [
+        on_alpha("a", "docker:web"),
+        on_alpha("b", "docker:web"),
+        on_alpha("b", "database:b", "refused"),
+        ALPHA,
+    ]
+    results = [*blind("a", 20, "docker:web"), *blind("b", 19, "docker:web"), *blind("b", 1, "database:b")]
+    (line,) = rows(report(results, nodes))
+    assert (line.label, line.text, line.reason) == ("host:alpha", "no route to host", "hides 40 checks")
+
+
+def test_two_hosts_that_are_gone_are_two_lines_and_one_that_answers_is_none() -> None:
+    beta = Node("", "host:beta", None, False, "no route to host")
+    gamma = Node("", "host:gamma", None, True)
+    broken = Node("c", "docker:web", "host:gamma", False, "no such container")
+    lines = rows(report([], [ALPHA, beta, gamma, broken]))
+    assert [line.label for line in lines] == ["docker:web", "host:alpha", "host:beta"]
+
+
+def test_a_selection_keeps_the_host_that_hides_it() -> None:
+    nodes = [
+        on_alpha("a", "docker:web"),
+        on_alpha("b", "docker:web"),
+        ALPHA,
+        Node("", "host:beta", None, True),
+    ]
+    kept = only(report([*blind("a", 1, "docker:web"), *blind("b", 1, "docker:web")], nodes), "a/*")
+    assert kept.nodes == (nodes[0], ALPHA)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ from argus_sched.agent.packs import LockCheck
 from argus_sched.agent.ports import LockRow, LockSample
 from argus_sched.agent.status import Phase, Status
 from argus_sched.clock import ManualClock
-from argus_sched.errors import SourceError
+from argus_sched.errors import HostError, SourceError
 
 CHECK = LockCheck(id="scheduler_lock", key=911_000_001)
 
@@ -111,3 +112,37 @@ def test_two_writable_servers_with_a_holder_each_are_split_brain() -> None:
         CHECK, "labs", [Scripted([sample("idle")]), Scripted([sample("idle")])], ManualClock()
     )
     assert (result.status, result.phase) == (Status.CRIT, Phase.CONTENDED)
+
+
+class Meeting(Scripted):
+    """A view whose look ends when the other's has begun."""
+
+    def __init__(self, barrier: threading.Barrier) -> None:
+        super().__init__([sample("idle")])
+        self.barrier = barrier
+
+    def sample(self, key: int) -> LockSample:
+        self.barrier.wait(60)
+        return super().sample(key)
+
+
+def test_databases_are_looked_at_side_by_side() -> None:
+    barrier = threading.Barrier(2)
+    _, nodes = observe_lock(CHECK, "labs", [Meeting(barrier), Meeting(barrier)], ManualClock())
+    assert [node.source for node in nodes] == ["database:labs", "database:labs/2"]
+
+
+def test_a_database_is_below_its_host_which_is_down_when_it_cannot_be_reached() -> None:
+    views = [
+        Scripted([HostError("no route to host")]),
+        Scripted([SourceError("no password")]),
+        Scripted([sample("idle")]),
+    ]
+    _, nodes = observe_lock(CHECK, "labs", views, ManualClock(), ["host:a", "host:b", None])
+    assert [(node.app, node.source, node.parent, node.up) for node in nodes] == [
+        ("labs", "database:labs", "host:a", False),
+        ("labs", "database:labs/2", "host:b", False),
+        ("labs", "database:labs/3", None, True),
+        ("", "host:a", None, False),
+        ("", "host:b", None, True),
+    ]

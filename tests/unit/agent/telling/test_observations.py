@@ -121,3 +121,16 @@ def test_the_evidence_says_since_when(seen: Result, since: datetime | None) -> N
 )
 def test_a_message_waits_for_a_takeover_and_for_a_first_limit(seen: Result, seconds: int) -> None:
     assert observe(report(seen))[0].hold == timedelta(seconds=seconds)
+
+
+def test_two_hosts_that_are_gone_for_one_reason_are_two_subjects() -> None:
+    """One may come back before the other."""
+    hosts = [Node("", f"host:{name}", None, up=False, problem="no route to host") for name in ("a", "b")]
+    below = [
+        Node(app, source, f"host:{app}", up=False, problem="-")
+        for app in ("a", "b")
+        for source in ("docker:web", "database:x")
+    ]
+    seen = by_subject(observe(report(nodes=(*hosts, *below))))
+    assert {name for name, one in seen.items() if one.blind_by is None} == {"host:a", "host:b"}
+    assert seen["a/database:x"].blind_by == "host:a"
