@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from argus_sched.version import __version__
 
 if TYPE_CHECKING:
-    from argus_sched.due_times import cron, daily, every, monthly, once, weekly
     from argus_sched.errors import (
         ArgusError,
         ClaimStoreError,
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
     from argus_sched.scheduling.job import Fire, TargetMissingError
     from argus_sched.scheduling.leadership import Timing
     from argus_sched.scheduling.scheduler import Scheduler, Status
+    from argus_sched.scheduling.triggers import cron, daily, every, monthly, once, weekly
 
 _HOMES = {
-    "due_times": ("every", "cron", "once", "daily", "weekly", "monthly"),
     "errors": (
         "ArgusError",
         "ClaimStoreError",
@@ -45,6 +44,7 @@ _HOMES = {
     "scheduling.job": ("Fire", "TargetMissingError"),
     "scheduling.leadership": ("Timing",),
     "scheduling.scheduler": ("Scheduler", "Status"),
+    "scheduling.triggers": ("every", "cron", "once", "daily", "weekly", "monthly"),
 }
 
 __all__ = [

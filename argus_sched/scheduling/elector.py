@@ -48,6 +48,7 @@ class Elector:
         watch: bool = True,
         tick: bool = True,
     ) -> None:
+        timing.check()
         self.namespace = namespace
         self.instance = instance
         self._clock = clock or SystemClock()

@@ -13,6 +13,7 @@ from typing import Any
 from argus_sched import due_times
 from argus_sched.errors import JobError
 from argus_sched.scheduling.catch_up import CatchUp, agreed_catch_up, default_window
+from argus_sched.scheduling.triggers import Refused
 
 LONGEST_NAME = 200
 SCHEDULED = "schedule"
@@ -95,16 +96,25 @@ def declare(
     jitter: timedelta = timedelta(0),
     first_run_after: timedelta | None = None,
     now: datetime | None = None,
+    **unknown: object,
 ) -> Job:
     """A validated job; raises JobError with one sentence that names the job and says what to do.
 
     `id` defaults to the function's name and `name` to the id.
     """
+    if isinstance(trigger, Refused):
+        raise trigger.error
     job_id = id if id is not None else getattr(func, "__name__", "")
     _check_text("id", job_id, job_id)
     title = name if name is not None else job_id
     _check_text("name", title, job_id)
-    _check_options(job_id, trigger, max_instances, jitter, catch_up_window)
+    for option in unknown:
+        raise JobError(f"job {job_id!r} has the option {option!r}, which is none: see docs/scheduler.md")
+    _check_options(job_id, trigger, max_instances)
+    _check_span(job_id, "jitter", jitter, least=timedelta(0))
+    for what, span in (("catch_up_window", catch_up_window), ("first_run_after", first_run_after)):
+        if span is not None:
+            _check_span(job_id, what, span, least=timedelta.resolution)
     return Job(
         id=job_id,
         name=title,
@@ -172,7 +182,9 @@ class JobRegistry:
         return digest.hexdigest()[:16]
 
 
-def _check_text(what: str, text: str, job_id: str) -> None:
+def _check_text(what: str, text: object, job_id: str) -> None:
+    if not isinstance(text, str):
+        raise JobError(f"the {what} of job {job_id!r} is {text!r}: use text")
     if not text:
         raise JobError(f"job {job_id!r} has an empty {what}: give {what}=")
     if len(text) > LONGEST_NAME:
@@ -191,22 +203,19 @@ def _check_options(
     job_id: str,
     trigger: object,
     max_instances: int,
-    jitter: timedelta,
-    catch_up_window: timedelta | None,
 ) -> None:
     if not isinstance(trigger, due_times.Trigger):
         raise JobError(
             f"job {job_id!r} has no trigger but {trigger!r}: use every(...), cron(...) or once(...)"
         )
-    if not isinstance(max_instances, int) or max_instances < 1:
+    if type(max_instances) is not int or max_instances < 1:
         raise JobError(f"job {job_id!r} has max_instances {max_instances!r}: use 1 or more")
-    if jitter < timedelta(0):
-        raise JobError(f"job {job_id!r} has a negative jitter {jitter}: use zero or more")
-    if catch_up_window is not None and catch_up_window <= timedelta(0):
-        raise JobError(
-            f"job {job_id!r} has a catch_up_window of {catch_up_window}: use more than zero, or "
-            "catch_up='skip'"
-        )
+
+
+def _check_span(job_id: str, what: str, span: object, least: timedelta) -> None:
+    if not isinstance(span, timedelta) or span < least:
+        more = "zero or more" if not least else "more than zero"
+        raise JobError(f"job {job_id!r} has the {what} {span!r}: use a timedelta of {more}")
 
 
 def _on_interrupted(job_id: str, text: str) -> OnInterrupted:

@@ -58,7 +58,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds leadership runs on; `SettingsError` names the inequality that a set of them breaks.
+    """The seconds leadership runs on; `check` says whether a set of them is safe.
 
     lease           how long the server keeps a silent session (`idle_session_timeout`); None: for ever
     tick            how often the leader asks whether it still leads
@@ -96,10 +96,13 @@ class Timing:
         """These figures, or the recipe's where the server (before PostgreSQL 14) has no lease to give."""
         return self if supports_lease or self.lease is None else Timing.recipe()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Return when these figures are safe; else SettingsError names the inequality that they break."""
         for field in fields(self):
             value = getattr(self, field.name)
-            _demand(value is None or 0 < value < math.inf, f"{field.name} > 0", f"{value}")
+            absent = value is None and field.name in ("lease", "heir_wait")
+            holds = absent or (isinstance(value, int | float) and 0 < value < math.inf)
+            _demand(holds, f"{field.name} > 0", f"{value!r}")
         _demand(self.trust_ratio <= 0.9, "trust_ratio <= 0.9", f"{self.trust_ratio:g}")
         _demand(self.deferral >= self.tick, "deferral >= tick", f"{self.deferral:g} s, {self.tick:g} s")
         wait = self.heir_wait or 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import os
 import threading
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from argus_sched import due_times
 from argus_sched.clock import Clock, SystemClock
-from argus_sched.errors import JobError, SchedulerError, SettingsError
+from argus_sched.errors import ArgusError, JobError, SchedulerError, SettingsError
 from argus_sched.scheduling import log_lines
 from argus_sched.scheduling import metrics as metrics_module
 from argus_sched.scheduling.auto_disable import AlertHook, AutoDisable
@@ -72,8 +73,10 @@ class Scheduler:
     Starlette and FastAPI, or `cleanup_ctx` for aiohttp. `start` never raises and never waits for a database:
     what is wrong is logged, and stands in `status().problem`.
 
-    A wrong declaration raises JobError where it is written. In production the job is left out instead, the
-    error is logged and listed in `problems`, and the other jobs run. `options` are those of `Settings`.
+    What is wrong raises where it is written: SettingsError here, JobError at a job. In production it must
+    not keep the application from booting: it is logged and listed in `problems` instead, a wrong job is left
+    out while the others run, and a scheduler with wrong settings does not start. `options` are those of
+    `Settings`.
     """
 
     def __init__(
@@ -81,17 +84,20 @@ class Scheduler:
         dsn: str | None = None,
         *,
         namespace: str,
-        environment: str = "production",
+        environment: str | None = "production",
         clock: Clock | None = None,
         on_event: Listener | None = None,
         on_auto_disable: AlertHook | None = None,
         **options: Any,
     ) -> None:
-        without = frozenset(options.pop("without", ()))
-        self.settings = Settings(
-            namespace=namespace, dsn=dsn, environment=environment, without=without, **options
-        )
+        options["without"] = frozenset(options.get("without", ()))
+        self.settings = Settings.of(namespace=namespace, dsn=dsn, environment=environment, **options)
         self.problems: list[str] = []
+        self._failure = ""
+        try:
+            self.settings.check()
+        except SettingsError as error:
+            self._leave_out("the scheduler", error)
         self._clock = clock or SystemClock()
         self._registry = JobRegistry()
         self._metrics = Metrics()
@@ -108,25 +114,29 @@ class Scheduler:
         """A decorator that declares the function as a job; `options` are those of `add_job`."""
 
         def declared(func: Function) -> Function:
-            try:
-                self.add_job(func, trigger, **options)
-            except JobError as error:
-                if not self.settings.production:
-                    raise
-                self.problems.append(str(error))
-                _log.error("a job is left out: %s", error)
+            self.add_job(func, trigger, **options)
             return func
 
+        written: Any = trigger
+        if inspect.isfunction(written):
+            # A decorator without its parentheses is given the function, and nobody else would notice.
+            what = f"job {written.__name__!r} has no trigger: write @scheduler.job(every(...))"
+            self._leave_out("a job", JobError(what))
+            return written
         return declared
 
-    def add_job(self, func: Callable[..., Any], trigger: due_times.Trigger, **options: Any) -> Job:
-        """Declare `func` as a job and return it; raises JobError.
+    def add_job(self, func: Callable[..., Any], trigger: due_times.Trigger, **options: Any) -> Job | None:
+        """Declare `func` as a job and return it; a wrong one raises JobError, in production it is None.
 
         Options: id, name, catch_up ("latest", "all", "skip"), coalesce, catch_up_window, max_instances,
         on_interrupted ("at_most_once", "at_least_once"), jitter, first_run_after.
         """
-        job = declare(func, trigger, now=self._clock.now(), **options)
-        self._registry.add(job)
+        try:
+            job = declare(func, trigger, now=self._clock.now(), **options)
+            self._registry.add(job)
+        except JobError as error:
+            self._leave_out("a job", error)
+            return None
         machine = self._running()
         if machine is not None:
             machine.add(job)
@@ -135,14 +145,22 @@ class Scheduler:
     def leader_service(self, name: str, service: LeaderService) -> None:
         """Run `service` on the leader alone: `start()` after the deferral, `stop()` on demotion.
 
-        Raises SettingsError where no leader is elected: each worker would run it.
+        Raises SettingsError for what has neither, and where no leader is elected, since each worker would run
+        it; in production the service is left out instead.
         """
-        if not self.settings.leads:
-            raise SettingsError(
-                f"leader service {name!r} needs coordination='leader', not {self.settings.coordination!r}: "
-                "without a leader every worker would run it"
-            )
-        self._services.add(name, service)
+        try:
+            check_service(name, service, self.settings)
+        except SettingsError as error:
+            self._leave_out("a leader service", error)
+        else:
+            self._services.add(name, service)
+
+    def _leave_out(self, what: str, error: ArgusError) -> None:
+        """Raise `error`; in production put it on record instead, so that everything else runs."""
+        if not self.settings.production:
+            raise error
+        self.problems.append(str(error))
+        _log.error("%s is left out: %s", what, error)
 
     @property
     def jobs(self) -> list[Job]:
@@ -156,10 +174,12 @@ class Scheduler:
         try:
             with self._lock:
                 if self._running() is None:
+                    self.settings.check()
                     self._machine = self._build()
                     self._machine.start()
+                    self._failure = ""
         except Exception as error:
-            self.problems.append(str(error))
+            self._failure = str(error)
             _log.error("the scheduler is not running: %s", error)
 
     def stop(self, timeout: float | None = None) -> bool:
@@ -260,13 +280,14 @@ class Scheduler:
     def _needed(self) -> Machine:
         machine = self._running()
         if machine is None:
-            raise SchedulerError("the scheduler is not running in this process: call start() first")
+            reason = self._problem(None) or "call start() first"
+            raise SchedulerError(f"the scheduler is not running in this process: {reason}")
         return machine
 
     def _problem(self, machine: Machine | None) -> str:
         if machine is None:
             forked = self._machine is not None
-            return "started before a fork: call start() in this process" if forked else ""
+            return "started before a fork: call start() in this process" if forked else self._failure
         return machine.problem
 
     def _job_status(self, job: Job) -> JobStatus:
@@ -301,3 +322,15 @@ class Scheduler:
             instance=instance,
             auto_disable=self._auto_disable,
         )
+
+
+def check_service(name: str, service: object, settings: Settings) -> None:
+    """Return when `service` can run on a leader; else SettingsError says why not."""
+    if not settings.leads:
+        raise SettingsError(
+            f"leader service {name!r} needs coordination='leader', not {str(settings.coordination)!r}: "
+            "without a leader every worker would run it"
+        )
+    for method in ("start", "stop"):
+        if not callable(getattr(service, method, None)):
+            raise SettingsError(f"leader service {name!r}, a {type(service).__name__}, has no {method}()")

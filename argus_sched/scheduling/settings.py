@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any, Self
 
 from argus_sched import advisory_keys
 from argus_sched.errors import SettingsError
 from argus_sched.scheduling.leadership import Timing
 
-PRODUCTION = "production"
+PRODUCTION = ("production", "prod")
 # Guards that can be switched off, to show what each is for.
 GUARDS = ("claims", "tick", "watch", "lease", "catch-up", "deferral", "jitter-hash")
 
@@ -32,15 +34,16 @@ class Claims(StrEnum):
 
 @dataclass(frozen=True)
 class Settings:
-    """One scheduler's settings; raises SettingsError with one sentence for a set that cannot work.
+    """One scheduler's settings, as they were given; `check` says whether they can work.
 
     `environment` other than `production` lets an unreachable store mean "run unguarded"; production fails
-    closed. `fire_lock_ttl` and `run_now_ttl` (seconds) are for claims in Redis, whose keys expire.
+    closed, and so does an environment that is empty or None. `fire_lock_ttl` and `run_now_ttl` (seconds) are
+    for claims in Redis, whose keys expire.
     """
 
     namespace: str
     dsn: str | None = None
-    environment: str = PRODUCTION
+    environment: str | None = "production"
     coordination: str = Coordination.LEADER
     claims: str = Claims.POSTGRES
     redis_url: str | None = None
@@ -55,22 +58,37 @@ class Settings:
     fire_lock_ttl: int = 86_400
     run_now_ttl: int = 3_600
     without: frozenset[str] = frozenset()
+    unknown: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not self.namespace or not self.namespace.isprintable() or len(self.namespace) > 100:
-            raise SettingsError(f"namespace {self.namespace!r}: use 1 to 100 printable characters")
+    @classmethod
+    def of(cls, **options: Any) -> Self:
+        """The settings of these options; names that are none of them are kept for `check` to refuse."""
+        known = {each.name for each in fields(cls)}
+        unknown = tuple(sorted(options.keys() - known))
+        return cls(**{name: value for name, value in options.items() if name in known}, unknown=unknown)
+
+    def check(self) -> None:
+        """Return when these settings can work; else SettingsError says in one sentence what cannot."""
+        for name in self.unknown:
+            raise SettingsError(f"a scheduler has no option {name!r}: see docs/scheduler.md for those it has")
+        text = self.namespace
+        if not isinstance(text, str) or not text or not text.isprintable() or len(text) > 100:
+            raise SettingsError(f"namespace {text!r}: use 1 to 100 printable characters")
         _one_of("coordination", self.coordination, Coordination)
         _one_of("claims", self.claims, Claims)
         self._check_stores()
         self._check_numbers()
+        _instance_of("timing", self.timing, Timing, "Timing.default(), Timing.fast() or Timing(...)")
+        self.timing.check()
         for guard in self.without:
             if guard not in GUARDS:
                 raise SettingsError(f"there is no guard {guard!r}: use any of {', '.join(GUARDS)}")
 
     def _check_stores(self) -> None:
-        if self.needs_postgres and not self.dsn:
+        if self.needs_postgres and not (self.dsn and isinstance(self.dsn, str)):
             raise SettingsError(
-                f"coordination={self.coordination!r} with claims={self.claims!r} needs a DSN: pass one, or "
+                f"coordination={str(self.coordination)!r} with claims={str(self.claims)!r} needs a DSN: "
+                "pass one, or "
                 "use coordination='every_worker' with claims='redis'"
             )
         if self.claims == Claims.REDIS and not self.redis_url:
@@ -79,13 +97,16 @@ class Settings:
     def _check_numbers(self) -> None:
         for name in ("threads", "max_failures", "fire_lock_ttl", "run_now_ttl"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if type(value) is not int or value < 1:
                 raise SettingsError(f"{name} is {value!r}: use a whole number from 1")
-        for name in ("retention", "stop_timeout"):
-            value = getattr(self, name)
-            if value < type(value)(0):
-                raise SettingsError(f"{name} is {value}: use zero or more")
-        advisory_keys.halves(self.key)
+        _instance_of("retention", self.retention, timedelta, "a timedelta")
+        _instance_of("stop_timeout", self.stop_timeout, int | float, "seconds")
+        if self.retention < timedelta(0):
+            raise SettingsError(f"retention is {self.retention}: use zero or more")
+        if not 0 <= self.stop_timeout < math.inf:
+            raise SettingsError(f"stop_timeout is {self.stop_timeout}: use zero or more seconds")
+        if type(self.key) is not int or not advisory_keys.MIN_KEY <= self.key <= advisory_keys.MAX_KEY:
+            raise SettingsError(f"key is {self.key!r}: use a whole number of 64 bits, with a sign")
 
     @property
     def needs_postgres(self) -> bool:
@@ -100,7 +121,7 @@ class Settings:
     @property
     def production(self) -> bool:
         """True where an unreachable store must mean that nothing runs."""
-        return self.environment == PRODUCTION
+        return not self.environment or str(self.environment).strip().lower() in PRODUCTION
 
     @property
     def guarded_by_claims(self) -> bool:
@@ -116,3 +137,8 @@ class Settings:
 def _one_of(name: str, value: str, words: type[StrEnum]) -> None:
     if value not in list(words):
         raise SettingsError(f"{name} is {value!r}: use one of {', '.join(words)}")
+
+
+def _instance_of(name: str, value: object, kind: Any, example: str) -> None:
+    if not isinstance(value, kind):
+        raise SettingsError(f"{name} is {value!r}: use {example}")

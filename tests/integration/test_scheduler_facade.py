@@ -34,10 +34,7 @@ from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres, free_port
 from argus_sched.scheduling.apscheduler_engine import RUN_LOGGER
 from argus_sched.scheduling.leadership import Role
-from tests.workers.loud_loggers import loud_loggers
 from tests.workers.scheduler_cluster import ROOT, until
-
-__all__ = ["loud_loggers"]
 
 KEYS = """
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 911000001 AND granted AND objsubid = 1
@@ -584,33 +581,91 @@ def test_in_production_a_wrong_declaration_costs_that_job_only(
     assert scheduler.status().problems == ("the job id 'a' is used twice: give each job its own id=",)
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "said"),
-    [
-        (lambda: every(minutes=0), JobError, "an interval must be longer than zero"),
-        (lambda: cron("0 0 31 2 *"), JobError, "names a day that never comes"),
-        (lambda: cron("61 * * * *"), JobError, "61"),
-        (lambda: cron("* * * * * *"), JobError, "6 fields"),
-        (lambda: once(datetime(2026, 1, 1)), JobError, "has no zone"),
-        (lambda: Timing(lease=1.0), SettingsError, "unsafe timing"),
-        (lambda: Scheduler(None, namespace="x"), SettingsError, "needs a DSN"),
-        (
-            lambda: Scheduler("x", namespace="x", coordination="every_worker").leader_service(
-                "bot", object()
-            ),
-            SettingsError,
-            "leader service 'bot' needs coordination='leader'",
-        ),
-        (lambda: Scheduler("x", namespace="x").run_now("a"), SchedulerError, "not running in this process"),
-    ],
-)
-def test_what_cannot_work_is_refused_in_one_sentence(
-    make: Callable[[], object], error: type[Exception], said: str
+def body() -> None: ...
+
+
+Declare = Callable[[Scheduler], object]
+WRONG_PARTS: list[tuple[Declare, type[Exception], str]] = [
+    (lambda s: s.job(every(minutes=0))(body), JobError, "an interval must be longer than zero"),
+    (lambda s: s.add_job(body, every(minute=1)), JobError, "unexpected keyword argument 'minute'"),
+    (lambda s: s.job(cron("0 0 31 2 *"))(body), JobError, "names a day that never comes"),
+    (lambda s: s.job(cron("61 * * * *"))(body), JobError, "61"),
+    (lambda s: s.job(cron("* * * * * *"))(body), JobError, "6 fields"),
+    (lambda s: s.job(once(datetime(2026, 1, 1)))(body), JobError, "has no zone"),
+    (lambda s: s.job(body), JobError, "write @scheduler.job(every(...))"),
+    (lambda s: s.add_job(body, every(minutes=1), jittr=5), JobError, "has the option 'jittr', which is none"),
+    (
+        lambda s: s.leader_service("bot", object()),
+        SettingsError,
+        "leader service 'bot', a object, has no start()",
+    ),
+]
+WRONG_SETTINGS: list[tuple[dict[str, Any], str]] = [
+    ({"timing": Timing(lease=1.0)}, "unsafe timing: tick + tick_timeout < 0.8 x lease"),
+    ({"dsn": None}, "needs a DSN"),
+    ({"namespace": ""}, "namespace ''"),
+    ({"treads": 5}, "a scheduler has no option 'treads'"),
+    ({"key": 2**70}, "use a whole number of 64 bits"),
+]
+
+
+def of(environment: str, **options: Any) -> Scheduler:
+    told: dict[str, Any] = {"dsn": "postgresql://127.0.0.1:1/x", "namespace": "x", **options}
+    return Scheduler(told.pop("dsn"), environment=environment, **told)
+
+
+@pytest.mark.parametrize(("declare", "error", "said"), WRONG_PARTS)
+def test_a_wrong_part_raises_where_it_is_declared_and_in_production_is_left_out(
+    declare: Declare, error: type[Exception], said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(error) as caught:
-        make()
+        declare(of("test"))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+    scheduler = of("production")
+    declare(scheduler)
+    assert scheduler.problems == [str(caught.value)]
+    assert f"is left out: {caught.value}" in caplog.text
+    assert scheduler.jobs == []
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG_SETTINGS)
+def test_wrong_settings_raise_and_in_production_the_application_boots_without_a_scheduler(
+    options: dict[str, Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        of("test", **options)
+    assert said in str(caught.value)
+    scheduler = of("production", **options)
+    scheduler.job(every(minutes=1))(body)
+    scheduler.start()
+    assert f"the scheduler is not running: {caught.value}" in caplog.text
+    status = scheduler.status()
+    assert (status.role, status.problem, status.problems) == (
+        Role.STOPPED,
+        str(caught.value),
+        (str(caught.value),),
+    )
+    assert [job.id for job in status.jobs] == ["body"]
+    registry = CollectorRegistry()
+    registry.register(scheduler.metrics())
+    assert "argus_scheduler_leader" in generate_latest(registry).decode()
+    with pytest.raises(SchedulerError, match="not running in this process"):
+        scheduler.run_now("body")
+    assert scheduler.stop()
+
+
+def test_a_service_of_the_leader_needs_an_election() -> None:
+    scheduler = of("test", coordination="every_worker")
+    with pytest.raises(SettingsError, match="leader service 'bot' needs coordination='leader', not 'every_w"):
+        scheduler.leader_service("bot", threading.Thread())
+
+
+def test_nothing_is_asked_of_a_scheduler_that_is_not_running() -> None:
+    scheduler = of("test")
+    scheduler.add_job(body, every(minutes=1), id="a")
+    with pytest.raises(SchedulerError, match=r"not running in this process: call start\(\) first"):
+        scheduler.run_now("a")
 
 
 def test_without_apscheduler_the_application_boots_and_one_line_says_what_to_install(tmp_path: Path) -> None:
@@ -624,7 +679,7 @@ def test_without_apscheduler_the_application_boots_and_one_line_says_what_to_ins
         "scheduler = Scheduler('postgresql://127.0.0.1:1/x', namespace='x')\n"
         "scheduler.job(every(minutes=1), id='a')(lambda: None)\n"
         "scheduler.start()\n"
-        "print('booted', scheduler.status().problems)\n"
+        "print('booted', scheduler.status().problem)\n"
         "scheduler.stop()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -11,6 +11,7 @@ import pytest
 
 from argus_sched.due_times import cron, every, once
 from argus_sched.errors import JobError
+from argus_sched.scheduling import triggers
 from argus_sched.scheduling.catch_up import CatchUp
 from argus_sched.scheduling.job import Fire, JobRegistry, declare
 from argus_sched.scheduling.runs import body_of
@@ -89,9 +90,17 @@ def test_id_and_name_default_to_the_function() -> None:
         (plain, MINUTE, {"catch_up": "sometimes"}, "use 'latest', 'all' or 'skip'"),
         (plain, MINUTE, {"catch_up": "all", "coalesce": True}, "drop one of the two"),
         (plain, MINUTE, {"catch_up": "latest", "coalesce": False}, "drop one of the two"),
-        (plain, MINUTE, {"catch_up_window": timedelta(0)}, "use more than zero"),
+        (plain, MINUTE, {"catch_up_window": timedelta(0)}, "use a timedelta of more than zero"),
+        (plain, MINUTE, {"catch_up_window": 600}, "has the catch_up_window 600: use a timedelta"),
+        (plain, MINUTE, {"first_run_after": timedelta(0)}, "use a timedelta of more than zero"),
+        (plain, MINUTE, {"id": 7}, "the id of job 7 is 7: use text"),
+        (plain, MINUTE, {"max_instances": True}, "max_instances True"),
+        (plain, MINUTE, {"catchup": "all"}, "has the option 'catchup', which is none"),
+        (plain, triggers.every(minutes=0), {}, "an interval must be longer than zero"),
+        (plain, triggers.every(minute=1), {}, "every(...) is no trigger: every() got an unexpected keyword"),
+        (plain, triggers.daily(6), {}, "daily(...) is no trigger"),
         (plain, MINUTE, {"on_interrupted": "maybe"}, "use 'at_most_once' or 'at_least_once'"),
-        (plain, MINUTE, {"jitter": timedelta(seconds=-1)}, "negative jitter"),
+        (plain, MINUTE, {"jitter": timedelta(seconds=-1)}, "use a timedelta of zero or more"),
     ],
 )
 def test_a_wrong_declaration_is_one_sentence(

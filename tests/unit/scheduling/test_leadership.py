@@ -54,13 +54,15 @@ def test_the_recipe_has_the_specifications_figures() -> None:
         ({"tick": -1.0}, "tick > 0 does not hold (-1.0)"),
         ({"probe": math.nan}, "probe > 0 does not hold (nan)"),
         ({"deferral": math.inf}, "deferral > 0 does not hold (inf)"),
+        ({"tick": None}, "tick > 0 does not hold (None)"),
+        ({"probe": "1"}, "probe > 0 does not hold ('1')"),
     ],
 )
 def test_an_unsafe_timing_is_refused_with_the_inequality_it_breaks(
     figures: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(SettingsError) as refusal:
-        Timing(**figures)
+        Timing(**figures).check()
     assert str(refusal.value) == f"unsafe timing: {sentence}"
 
 

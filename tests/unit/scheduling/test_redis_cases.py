@@ -23,7 +23,7 @@ def test_a_ttl_that_redis_rejects_is_rejected_when_settings_are_read(
     cases: dict[str, dict[str, Any]], case: str
 ) -> None:
     with pytest.raises(SettingsError, match="use a whole number from 1"):
-        Settings(namespace="x", dsn="x", fire_lock_ttl=cases[case]["ttl_s"])
+        Settings(namespace="x", dsn="x", fire_lock_ttl=cases[case]["ttl_s"]).check()
 
 
 def test_no_script_deletes_a_claim(cases: dict[str, dict[str, Any]]) -> None:

@@ -28,13 +28,23 @@ DSN = "postgresql://localhost/x"
         ({"fire_lock_ttl": 0.5}, "fire_lock_ttl is 0.5"),
         ({"run_now_ttl": 0}, "run_now_ttl is 0"),
         ({"max_failures": 0}, "max_failures is 0"),
+        ({"threads": True}, "threads is True"),
         ({"stop_timeout": -1.0}, "stop_timeout is -1.0"),
+        ({"stop_timeout": "5"}, "stop_timeout is '5': use seconds"),
+        ({"retention": 30}, "retention is 30: use a timedelta"),
+        ({"key": 2**63}, "key is 9223372036854775808: use a whole number of 64 bits"),
+        ({"key": "1"}, "key is '1'"),
+        ({"namespace": None}, "namespace None"),
+        ({"dsn": 5}, "needs a DSN"),
+        ({"timing": "fast"}, "timing is 'fast': use Timing.default()"),
+        ({"timing": Timing(lease=1.0)}, "unsafe timing: tick + tick_timeout < 0.8 x lease"),
+        ({"thread": 5}, "a scheduler has no option 'thread'"),
         ({"without": frozenset({"gravity"})}, "no guard 'gravity'"),
     ],
 )
 def test_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        Settings(**{"namespace": "labs", "dsn": DSN, **options})
+        Settings.of(**{"namespace": "labs", "dsn": DSN, **options}).check()
     assert said in str(caught.value)
 
 
@@ -56,6 +66,11 @@ def test_production_is_the_default_and_read_from_nowhere_else(monkeypatch: pytes
     monkeypatch.setenv("ENVIRONMENT", "development")
     assert Settings(namespace="labs", dsn=DSN).production
     assert not Settings(namespace="labs", dsn=DSN, environment="development").production
+
+
+@pytest.mark.parametrize("environment", ["production", "Production", " PROD ", "", None])
+def test_what_may_be_production_fails_closed(environment: str | None) -> None:
+    assert Settings(namespace="labs", dsn=DSN, environment=environment).production
 
 
 def test_a_guard_that_is_off_changes_what_it_guards() -> None:
