@@ -144,12 +144,15 @@ class Keeper:
             self._prune()
 
     def flush(self) -> None:
-        """Record ends and give refused fires back; what fails is kept for the next round."""
+        """Record ends and give refused fires back; what fails, for whatever reason, is kept for the next round.
+
+        A run whose end was forgotten would look like one that never started, and run again.
+        """
         refused = self._runs.take_refused()
         if refused:
             try:
                 self.store.give_back(refused)
-            except ClaimStoreError:
+            except Exception:
                 self._runs.keep_refused(refused)
                 raise
         results = self._runs.take_results()
@@ -157,7 +160,7 @@ class Keeper:
             limits = {result.fire.job_id: self._max_failures(result.fire.job_id) for result in results}
             try:
                 disabled = self.store.finish(results, limits)
-            except ClaimStoreError:
+            except Exception:
                 self._runs.keep_results(results)
                 raise
             self._auto_disable.tell(disabled)

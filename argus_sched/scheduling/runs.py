@@ -119,7 +119,12 @@ class Runs:
     def _body(self, job: Job, fire: Fire) -> Result:
         started = self._clock.now()
         self._report.started(fire, started)
-        raised = self._execute(job, body_of(job, fire), fire.due)
+        raised: BaseException | None
+        try:
+            raised = self._execute(job, body_of(job, fire), fire.due)
+        except BaseException as error:
+            # A log handler that failed: the body may have run, so this is no fire that can be given back.
+            raised = error
         return Result(fire, outcome_of(raised), started, self._clock.now(), describe(raised))
 
     def _end(self, fire: Fire, result: Result | None) -> None:
@@ -172,5 +177,10 @@ def describe(raised: BaseException | None) -> str:
     """The error text a run row keeps: type and message, at most 2,000 characters."""
     if raised is None:
         return ""
-    text = f"{type(raised).__name__}: {raised}".replace("\x00", "\\x00")
-    return text[:LONGEST_ERROR]
+    try:
+        message = str(raised)
+    except Exception:
+        message = "its message cannot be read"
+    # No store takes a NUL, nor half of a surrogate pair.
+    text = f"{type(raised).__name__}: {message}".replace("\x00", "\\x00")
+    return text.encode("utf-8", "backslashreplace").decode()[:LONGEST_ERROR]

@@ -9,7 +9,7 @@ import pytest
 
 from argus_sched.clock import ManualClock
 from argus_sched.due_times import every
-from argus_sched.errors import ClaimStoreError
+from argus_sched.errors import ClaimStoreError, SchemaError
 from argus_sched.scheduling.auto_disable import AutoDisable, failure_streaks
 from argus_sched.scheduling.claims import AutoDisabled, Beat, Orphan, Outcome, Result
 from argus_sched.scheduling.events import Events
@@ -60,13 +60,14 @@ class Store(Unclaimed):
     def __init__(self) -> None:
         super().__init__()
         self.away = False
+        self.trouble: Exception = ClaimStoreError("away")
         self.calls: list[str] = []
         self.lost: list[Orphan] = []
         self.unknown: list[Fire] = []
 
     def _call(self, name: str) -> None:
         if self.away:
-            raise ClaimStoreError("away")
+            raise self.trouble
         self.calls.append(name)
 
     def beat(self, active: bool) -> Beat:
@@ -168,6 +169,20 @@ def test_ends_wait_while_the_store_is_away_and_are_recorded_once() -> None:
         "give_back 1",
         "finish 2",
     ]
+
+
+@pytest.mark.parametrize("trouble", [SchemaError("a table is missing"), ValueError("not text")])
+def test_an_end_that_cannot_be_recorded_is_not_forgotten(trouble: Exception) -> None:
+    stage = Stage()
+    stage.store.away, stage.store.trouble = True, trouble
+    stage.run()
+    with pytest.raises(type(trouble)):
+        stage.keeper.run_once()
+    assert stage.runs.known() == [Fire(T, "once")]
+    stage.runs.refuse(Fire(T, "again"))
+    with pytest.raises(type(trouble)):
+        stage.keeper.run_once()
+    assert len(stage.runs.known()) == 2
 
 
 def test_orphans_are_recorded_or_offered() -> None:

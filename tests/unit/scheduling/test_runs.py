@@ -26,6 +26,11 @@ def runs(execute: Any = lambda *_: None, may_start: Any = lambda _: True, size: 
     return Runs(Pool(size), execute, may_start, Report(Events(), Metrics()), ManualClock(T))
 
 
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
 @pytest.mark.parametrize(
     ("raised", "outcome", "text"),
     [
@@ -36,6 +41,8 @@ def runs(execute: Any = lambda *_: None, may_start: Any = lambda _: True, size: 
         (ValueError("x" * 9000), Outcome.ERROR, ("ValueError: " + "x" * 9000)[:2000]),
         # Postgres takes no NUL in a text.
         (ValueError("a\x00b"), Outcome.ERROR, "ValueError: a\\x00b"),
+        (ValueError("a\udcffb"), Outcome.ERROR, "ValueError: a\\udcffb"),
+        (MuteError(), Outcome.ERROR, "MuteError: its message cannot be read"),
     ],
 )
 def test_outcome(raised: BaseException | None, outcome: Outcome, text: str) -> None:
@@ -69,6 +76,18 @@ def test_results_that_could_not_be_recorded_keep_their_order() -> None:
     assert one.wait(30)
     one.keep_results(first)
     assert [result.fire.attempt for result in one.take_results()] == [1, 2]
+
+
+def test_a_run_whose_log_handler_fails_is_an_error_and_not_given_back() -> None:
+    def execute(*_: Any) -> None:
+        raise OSError("the log is full")
+
+    one = runs(execute)
+    one.start(JOB, Fire(T, "a"))
+    assert one.wait(30)
+    assert one.take_refused() == []
+    (result,) = one.take_results()
+    assert (result.outcome, result.error) == (Outcome.ERROR, "OSError: the log is full")
 
 
 def test_a_refused_start_frees_its_slot_and_waits_to_be_given_back() -> None:
