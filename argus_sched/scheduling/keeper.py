@@ -144,7 +144,7 @@ class Keeper:
             self._prune()
 
     def flush(self) -> None:
-        """Record ends and give refused fires back; what fails, for whatever reason, is kept for the next round.
+        """Record ends and give refused fires back; what fails, whatever the reason, waits for the next round.
 
         A run whose end was forgotten would look like one that never started, and run again.
         """
