@@ -87,7 +87,14 @@ def _once(ground: Ground, fault: str, dice: random.Random) -> None:
     ground.cluster.rest(dice.uniform(0.05, 0.05 + ground.profile.tick))
     silence = ground.profile.silence
     lasts = {"freeze": silence + 0.4, "partition": silence + 0.4, "fork": silence + 0.4}.get(fault, 0.0)
+    before = ground.leader().epoch
     faults.INJECT[fault](ground, Step(0.0, fault, seconds=lasts))
+    ground.cluster.wait_until(lambda: _epoch(ground) > before, PATIENCE, "nobody took over")
+
+
+def _epoch(ground: Ground) -> int:
+    leader = ground.cluster.in_role("leader")
+    return leader.epoch if leader is not None else 0
 
 
 def _await_heir(ground: Ground) -> None:
