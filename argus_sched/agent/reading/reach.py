@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argus_sched.agent.logevents import Coverage, Cursor
+from argus_sched.agent.reading.stamps import SECOND_NS
+
+# Within this time of its creation a container that logs at all has logged: so much silence before the oldest
+# record is believed. A longer one may be a log that was emptied, as by `truncate` or an outside logrotate.
+START_UP_NS = 120 * SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +25,27 @@ def first_span(
 ) -> Span | None:
     """The span of a read whose oldest record is `oldest_ns`; None when nothing at all is known.
 
-    `whole_log` says that the log holds nothing older. Then the span begins where the log itself does:
-    `begins_ns`, known for a container whose log never rotated. A cursor older than everything that is left
-    means that records in between are lost.
+    `whole_log` says that the log holds nothing older, `begins_ns` when the container was created, known where
+    nothing is dropped by rotation. An absence must be proven: the span begins at the oldest record, and at the
+    creation only when that is at most START_UP_NS older, or when the log is empty and was never otherwise. A
+    cursor older than everything that is left means that records in between are lost, so nothing is known of
+    the time before the oldest one.
     """
     if cursor is not None and oldest_ns is not None and oldest_ns <= cursor.stamp_ns:
         return Span(cursor.stamp_ns, gap=False)
-    begins = begins_ns if whole_log and begins_ns is not None else oldest_ns
+    begins = oldest_ns
+    if whole_log and begins_ns is not None and _is_from_creation(oldest_ns, cursor, begins_ns):
+        begins = begins_ns if oldest_ns is None else min(begins_ns, oldest_ns)
     if begins is None:
         return None
-    if oldest_ns is not None:
-        begins = min(begins, oldest_ns)
     return Span(max(begins, horizon_ns) if cursor is None else begins, gap=cursor is not None)
+
+
+def _is_from_creation(oldest_ns: int | None, cursor: Cursor | None, begins_ns: int) -> bool:
+    """Whether a log whose oldest record is `oldest_ns` holds everything since `begins_ns`."""
+    if cursor is not None and cursor.stamp_ns >= begins_ns:
+        return False  # what the cursor stood at is gone
+    return oldest_ns is None or oldest_ns - begins_ns <= START_UP_NS
 
 
 def next_span(span: Span | None, delivered_ns: int, oldest_ns: int) -> Span:

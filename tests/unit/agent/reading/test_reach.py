@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from argus_sched.agent.logevents import Coverage, Cursor
-from argus_sched.agent.reading.reach import Span, coverage, first_span, next_span
+from argus_sched.agent.reading.reach import START_UP_NS, Span, coverage, first_span, next_span
 
 CURSOR = Cursor(50, 1)
+LATE = 30 + START_UP_NS
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,9 @@ CURSOR = Cursor(50, 1)
         (30, True, None, 25, Span(25, gap=False)),
         (30, True, None, None, Span(30, gap=False)),
         (30, True, None, 5, Span(20, gap=False)),
+        # A log that begins longer after its container than a start takes may have been emptied.
+        (LATE, True, None, 30, Span(30, gap=False)),
+        (LATE + 1, True, None, 30, Span(LATE + 1, gap=False)),
         # The cursor is covered: the read joins on, wherever the log begins.
         (50, True, CURSOR, 5, Span(50, gap=False)),
         (10, False, CURSOR, None, Span(50, gap=False)),
@@ -26,6 +30,9 @@ CURSOR = Cursor(50, 1)
         (60, False, CURSOR, None, Span(60, gap=True)),
         (60, True, CURSOR, 55, Span(55, gap=True)),
         (None, True, CURSOR, 55, Span(55, gap=True)),
+        # The log was emptied since: its container's creation says nothing of what is gone.
+        (60, True, CURSOR, 5, Span(60, gap=True)),
+        (None, True, CURSOR, 5, None),
         # An empty log is covered from the container's creation; of a bare file nothing is known.
         (None, True, None, 25, Span(25, gap=False)),
         (None, True, None, None, None),
