@@ -134,14 +134,23 @@ class Keeper:
     def _round(self) -> None:
         self.flush()
         active = self._leads() or self._runs.busy
-        if self._due("beat", self.pace.beat if active else self.pace.idle_beat):
-            self.on_beat(self.store.beat(active))
-        if self._due("sweep", self.pace.beat) and self._leads():
-            self._sweep()
-        if self._due("audit", self.pace.dead_after) and active:
-            self._audit()
-        if self._due("prune", self.pace.prune) and self._leads():
-            self._prune()
+        leads = self._leads()
+        self._chore("beat", self.pace.beat if active else self.pace.idle_beat, lambda: self._beat(active))
+        self._chore("sweep", self.pace.beat, self._sweep, wanted=leads)
+        self._chore("audit", self.pace.dead_after, self._audit, wanted=active)
+        self._chore("prune", self.pace.prune, self._prune, wanted=leads)
+
+    def _chore(self, name: str, every: float, do: Callable[[], None], *, wanted: bool = True) -> None:
+        """Do what is due; it stays due when it fails, so that a store that is away is one long failure."""
+        now = self._clock.elapsed()
+        if now < self._next[name]:
+            return
+        if wanted:
+            do()
+        self._next[name] = now + every
+
+    def _beat(self, active: bool) -> None:
+        self.on_beat(self.store.beat(active))
 
     def flush(self) -> None:
         """Record ends and give refused fires back; what fails, whatever the reason, waits for the next round.
@@ -190,13 +199,6 @@ class Keeper:
         longest = max((job.catch_up_window for job in self._registry), default=timedelta(0))
         while self.store.prune(max(self._retention, 2 * longest), PRUNE_BATCH) == PRUNE_BATCH:
             self.flush()
-
-    def _due(self, chore: str, every: float) -> bool:
-        now = self._clock.elapsed()
-        if now < self._next[chore]:
-            return False
-        self._next[chore] = now + every
-        return True
 
 
 def run_forever(keeper: Keeper, stop: threading.Event) -> None:

@@ -78,11 +78,15 @@ class Supervisor:
         while not stop.is_set() and not self.boot():
             failures += 1
             stop.wait(_BOOT_RETRY.delay(failures, random.random()))
+        told = ""
         while not stop.wait(ROUND):
             try:
                 self.run_once()
+                told = ""
             except ArgusError as error:
-                _log.warning("the scheduler's supervisor goes on without: %s", error)
+                if str(error) != told:
+                    told = str(error)
+                    _log.warning("the scheduler's supervisor goes on without: %s", error)
             except Exception:
                 _log.exception("the scheduler's supervisor stumbled")
 

@@ -102,7 +102,7 @@ class Store(Unclaimed):
 
 
 class Stage:
-    def __init__(self, alert: Any = None) -> None:
+    def __init__(self, alert: Any = None, listener: Any = None) -> None:
         self.clock = ManualClock(T)
         self.store = Store()
         self.metrics = Metrics()
@@ -111,7 +111,7 @@ class Stage:
         self.doubted: list[Fire] = []
         self.error: Exception | None = None
         jobs = registry()
-        report = Report(Events(), self.metrics)
+        report = Report(Events(listener), self.metrics)
         self.runs = Runs(Pool(2), lambda *_: self.error, lambda _: True, report, self.clock)
         self.jobs: dict[str, Job] = {job.id: job for job in jobs}
         self.keeper = Keeper(
@@ -183,6 +183,15 @@ def test_an_end_that_cannot_be_recorded_is_not_forgotten(trouble: Exception) -> 
     with pytest.raises(type(trouble)):
         stage.keeper.run_once()
     assert len(stage.runs.known()) == 2
+
+
+def test_a_store_that_is_away_for_a_minute_is_told_once() -> None:
+    told: list[str] = []
+    stage = Stage(listener=lambda event, _: told.append(event))
+    stage.store.away = True
+    for _ in range(60):
+        stage.clock.advance(stage.keeper.run_once())
+    assert told == ["store_away"]
 
 
 def test_orphans_are_recorded_or_offered() -> None:
