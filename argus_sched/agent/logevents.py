@@ -83,10 +83,10 @@ class Cursor:
 class Coverage:
     """The unbroken span of one container's log that was read, in nanoseconds since the epoch.
 
-    `from_ns` is the oldest record, or the log's own start where that is sure (`reach.first_span`), `to_ns` the
-    instant of a read that reached the log's end (the watermark), else the newest record read; `reached_end`
-    says which. `gap` says that records between the cursor and this read are lost (rotation, recreation), so
-    older evidence does not join on.
+    `from_ns` is the oldest record, or the log's own start where that is sure (`reach.first_span`). `to_ns` is
+    the instant of a read that reached the log's end (the watermark), else the newest record read, and
+    `reached_end` says which. `gap` says that records between the cursor and this read are lost (rotation,
+    recreation), so older evidence does not join on.
     """
 
     from_ns: int

@@ -15,10 +15,11 @@ from argus_sched.agent.judging.blindness import LINES_NODE
 from argus_sched.agent.judging.evidence import Evidence, combine, cover, first_seen, fold, known_until, prune
 from argus_sched.agent.judging.grading import grade_job, grade_strangers
 from argus_sched.agent.judging.job_case import Sight
-from argus_sched.agent.logevents import Container, Event, Record
+from argus_sched.agent.logevents import Container, Coverage, Event, Record
 from argus_sched.agent.packs import JobsCheck
 from argus_sched.agent.ports import LogSource, Reading
 from argus_sched.agent.reading.loglines import LineParser
+from argus_sched.agent.reading.reach import within
 from argus_sched.agent.reading.stamps import instant, nanoseconds
 from argus_sched.clock import Clock, ShiftedClock
 from argus_sched.errors import HostError, SourceError
@@ -37,6 +38,7 @@ class LogLook:
     evidence: Evidence
     sight: Sight
     nodes: tuple[Node, ...]
+    notes: tuple[str, ...] = ()  # of its readings; what they say hides nothing
 
 
 def look_at_log(
@@ -71,7 +73,8 @@ def look_at_log(
     if not sight.blind:
         evidence = first_seen(evidence, [job.name for check in checks for job in check.jobs], sight.watermark)
     evidence = prune(evidence, watched, {container.key for container in containers})
-    return LogLook(app, checks, evidence, sight, (*nodes, *host_node(host)))
+    notes = dict.fromkeys(f"{read.container.name}: {note}" for read in reads for note in read.reading.notes)
+    return LogLook(app, checks, evidence, sight, (*nodes, *host_node(host)), tuple(notes))
 
 
 def blind_look(
@@ -123,23 +126,30 @@ def _watched(checks: Iterable[JobsCheck]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Read:
-    """One container's read: what was said, how far it reached, the newest stamp that lies in the future."""
+    """One container's read, which began and ended at these instants: what was said, how far it reached, and
+    the newest stamp of a line that lies in the future."""
 
     container: Container
     said: Evidence
     reading: Reading
     future_ns: int
+    began_ns: int
     latest_ns: int
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """What was covered: no further than the clock, whatever stamps a log may carry."""
+        found = self.reading.coverage
+        return found and replace(found, to_ns=min(found.to_ns, self.latest_ns))
 
     def add_to(self, evidence: Evidence) -> Evidence:
         """`evidence` after the read; as it was, when nothing usable came."""
-        coverage = self.reading.coverage
-        if coverage is None:
+        if self.coverage is None:
             return evidence
         # Lines from the future are set aside, not forgotten: with the old cursor the next pass meets them.
-        cursor = None if self.future_ns else self.reading.cursor
-        reach = replace(coverage, to_ns=min(coverage.to_ns, self.latest_ns))
-        return cover(combine(evidence, self.said), self.container, reach, cursor)
+        # Of lines that say nothing to us there, one must not make all that is written after it pass for old.
+        cursor = None if self.future_ns else within(self.reading.cursor, self.began_ns)
+        return cover(combine(evidence, self.said), self.container, self.coverage, cursor)
 
 
 class _Listener:
@@ -180,10 +190,10 @@ def _read_all(
     """The reads of all containers, side by side; each is bounded by the source's own time limit."""
 
     def read(container: Container) -> _Read:
-        listener = _Listener(container, watched, clock)
+        listener, began_ns = _Listener(container, watched, clock), nanoseconds(clock.now())
         reading = source.read(container, evidence.cursor(container), horizon, listener.take)
         latest_ns = nanoseconds(clock.now())
-        return _Read(container, listener.said, reading, listener.future_ns, latest_ns)
+        return _Read(container, listener.said, reading, listener.future_ns, began_ns, latest_ns)
 
     work = {number: partial(read, container) for number, container in enumerate(containers)}
     found = fan_out(work, math.inf, READERS)
@@ -196,7 +206,7 @@ def _read_all(
 def _sight(reads: Sequence[_Read], nodes: Sequence[Node], watched: frozenset[str], now: datetime) -> Sight:
     readings = [read.reading for read in reads]
     # The slowest complete read; what a broken one did not reach is a hole in the evidence, and told as one.
-    reached = [reading.coverage for reading in readings if reading.coverage and reading.coverage.reached_end]
+    reached = [read.coverage for read in reads if read.coverage and read.coverage.reached_end]
     return Sight(
         watermark=min([now, *(instant(coverage.to_ns) for coverage in reached)]),
         containers=tuple(reading.container for reading in readings),

@@ -11,6 +11,11 @@ from argus_sched.agent.reading.stamps import SECOND_NS
 # record is believed. A longer one may be a log that was emptied, as by `truncate` or an outside logrotate.
 START_UP_NS = 120 * SECOND_NS
 
+# A stamp that is no further ahead than this may come of rounding.
+AHEAD_NS = 2 * SECOND_NS
+# How much is read once more from before such a stamp; what was had already counts once.
+OVERLAP_NS = 600 * SECOND_NS
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -20,13 +25,24 @@ class Span:
     gap: bool
 
 
+def within(cursor: Cursor | None, now_ns: int) -> Cursor | None:
+    """`cursor`, unless it stands in the future of its host: then one shortly before the host's now.
+
+    The host's clock was set back, or one line carries a stamp far ahead. What is written after it has earlier
+    stamps than some that were read; it would pass for old.
+    """
+    if cursor is None or cursor.stamp_ns <= now_ns + AHEAD_NS:
+        return cursor
+    return Cursor(now_ns - OVERLAP_NS, 0)
+
+
 def first_span(
     oldest_ns: int | None, whole_log: bool, cursor: Cursor | None, horizon_ns: int, begins_ns: int | None
 ) -> Span | None:
     """The span of a read whose oldest record is `oldest_ns`; None when nothing at all is known.
 
-    `whole_log` says that the log holds nothing older, `begins_ns` when the container was created, known where
-    nothing is dropped by rotation. An absence must be proven: the span begins at the oldest record, and at the
+    `whole_log` says that the log holds nothing older, `begins_ns` when its container was created, where
+    rotation drops nothing. An absence must be proven: the span begins at the oldest record, and at the
     creation only when that is at most START_UP_NS older, or when the log is empty and was never otherwise. A
     cursor older than everything that is left means that records in between are lost, so nothing is known of
     the time before the oldest one.

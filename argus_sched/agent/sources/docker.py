@@ -12,11 +12,12 @@ from argus_sched.agent.hosts import HostSpec
 from argus_sched.agent.logevents import Container, Cursor, Record
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
+from argus_sched.agent.reading.reach import within
 from argus_sched.agent.reading.stamps import nanoseconds
 from argus_sched.agent.sources.answer import Answer, Deadline
 from argus_sched.agent.sources.daemon import Daemon, Inspected
 from argus_sched.agent.sources.facts import LogFacts
-from argus_sched.agent.sources.host_clock import HostClock, within
+from argus_sched.agent.sources.host_clock import HostClock
 from argus_sched.agent.sources.intake import Intake
 from argus_sched.agent.sources.json_file import JsonFileReading
 from argus_sched.agent.sources.pieces import JOURNALD_PATIENCE_NS

@@ -10,6 +10,7 @@ from pathlib import Path
 from argus_sched.agent.logevents import Container, Cursor, Record
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.ports import Reading
+from argus_sched.agent.reading.reach import within
 from argus_sched.agent.reading.stamps import nanoseconds
 from argus_sched.agent.sources.answer import Deadline
 from argus_sched.agent.sources.facts import LogFacts
@@ -54,6 +55,7 @@ class FileSource:
     ) -> Reading:
         """Hand on what is new; see `ports.LogSource.read`."""
         started, now = time.monotonic(), self._clock.now()
+        cursor = within(cursor, nanoseconds(now))
         intake = Intake(cursor, nanoseconds(horizon), take)
         reading = self._reading(intake, cursor, nanoseconds(horizon), now)
         try:

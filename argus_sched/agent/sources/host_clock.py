@@ -6,25 +6,10 @@ from datetime import timedelta
 from email.utils import parsedate_to_datetime
 
 from argus_sched.agent.instants import about
-from argus_sched.agent.logevents import Cursor
 from argus_sched.clock import Clock
 
 # A date is cut to whole seconds and an answer takes its time, so less than this is no difference.
 TOLERANCE = timedelta(seconds=2)
-TOLERANCE_NS = 2 * 10**9
-
-# How much is read once more when a clock was set back; what was had already counts once.
-OVERLAP_NS = 600 * 10**9
-
-
-def within(cursor: Cursor | None, now_ns: int) -> Cursor | None:
-    """`cursor`, unless the host's clock was set back behind it: then one shortly before the host's now.
-
-    Lines are written with earlier stamps than some that were read; they would pass for old.
-    """
-    if cursor is None or cursor.stamp_ns <= now_ns + TOLERANCE_NS:
-        return cursor
-    return Cursor(now_ns - OVERLAP_NS, 0)
 
 
 class HostClock:

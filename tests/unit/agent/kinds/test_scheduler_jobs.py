@@ -83,6 +83,17 @@ def test_a_reach_into_the_future_covers_nothing_beyond_the_clock_and_keeps_the_c
     assert (result.status, result.phase) == (Status.UNKNOWN, Phase.BLIND)
 
 
+def test_a_line_of_no_meaning_from_the_future_hides_nothing_neither_before_nor_after_it() -> None:
+    ahead, ran = nanoseconds(NOON + timedelta(days=400)), nanoseconds(ago(minutes=40))
+    found = look(Log([[line("sync orders", ran)]], ahead))
+    # Its stamp would stay the newest for 400 days, and whatever comes until then would pass for known.
+    cursor = found.evidence.cursor(WEB)
+    assert cursor is not None
+    assert nanoseconds(ago(minutes=11)) < cursor.stamp_ns < nanoseconds(NOON)
+    (result,), _ = judge_log(found)
+    assert (result.status, result.phase) == (Status.CRIT, Phase.STALE)
+
+
 def test_a_moment_ahead_is_no_future() -> None:
     soon = nanoseconds(NOON + timedelta(seconds=5))
     (result,), _ = judge_log(look(Log([[line("sync orders", soon)]], soon)))

@@ -58,6 +58,18 @@ def test_a_read_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     assert second.records == 1
 
 
+def test_a_line_far_ahead_makes_nothing_that_follows_pass_for_old(tmp_path: Path) -> None:
+    path = tmp_path / "web.log"
+    path.write_bytes(line(-900, RUN.format("one")) + line(400 * 86400, "hello") + line(5, "x"))
+    first, _ = look(path, 10)
+    with path.open("ab") as file:
+        file.write(line(15, RUN.format("two")))
+    second, runs = look(path, 20, first.cursor)
+    assert "two" in runs
+    assert second.coverage is not None
+    assert not second.coverage.gap
+
+
 def test_only_the_end_of_a_long_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "web.log"
     path.write_bytes(
