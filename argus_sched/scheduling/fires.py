@@ -82,6 +82,7 @@ class Fires:
         self._backoff = Backoff(first=0.02, ceiling=0.5)
         self._failures = 0
         self.last_turn = clock.elapsed()
+        self.problem = ""  # why nothing can be claimed, as one sentence
         self.wake = threading.Event()
         runs.on_free = self._on_free
 
@@ -138,6 +139,7 @@ class Fires:
         reign = self._reign
         try:
             if reign is None:
+                self.problem = ""
                 self._drop_doubt()
                 return IDLE
             ahead = reign.opens_at - self._clock.elapsed()
@@ -146,6 +148,7 @@ class Fires:
             return self._round(reign)
         except ClaimStoreError as error:
             self._failures += 1
+            self.problem = str(error)
             if self._failures == 1:
                 self._report.store_away(error)
             return self._backoff.delay(self._failures, random.random())
@@ -161,7 +164,7 @@ class Fires:
         look = self.look(reign)
         decision = decide(look)
         self.settle(reign, decision)
-        self._failures = 0
+        self._failures, self.problem = 0, ""
         if not reign.pending and not reign.orphans:
             return self._until_start(reign, look.now)
         # More may be due of what was just answered; without free slots or room, an end wakes us earlier.
@@ -315,14 +318,12 @@ class Fires:
 
 def run_forever(fires: Fires, stop: threading.Event) -> None:
     """The firing thread: rounds until `stop`, whatever goes wrong in one of them."""
-    told = ""
     while not stop.is_set():
         try:
             pause = fires.run_once()
-            told = ""
         except ArgusError as error:
-            if str(error) != told:
-                told = str(error)
+            if str(error) != fires.problem:
+                fires.problem = str(error)
                 _log.error("nothing fires: %s", error)
             pause = IDLE
         except Exception:

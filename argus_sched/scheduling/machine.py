@@ -160,7 +160,8 @@ class Machine:
     @property
     def problem(self) -> str:
         """What keeps this worker from its part, as one sentence; empty when nothing does."""
-        return self.supervisor.problem or (self.elector.problem if self.elector else None) or ""
+        elector = self.elector.problem if self.elector else None
+        return self.supervisor.problem or elector or self.fires.problem
 
     # The life.
 
