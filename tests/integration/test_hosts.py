@@ -299,6 +299,7 @@ def test_a_host_that_is_gone_with_its_database_is_one_line(docker: FakeDocker, s
     assert "secret" not in json.dumps(document)
 
 
+@pytest.mark.slow
 def test_a_host_that_goes_and_comes_back_is_one_message_and_one_recovery(
     docker: FakeDocker, site: Site
 ) -> None:
