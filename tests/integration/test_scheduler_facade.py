@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
 import subprocess
@@ -431,6 +432,28 @@ def test_missing_tables(new: New) -> None:
     counting(scheduler)
     assert "are missing in database" in problem(scheduler)
     assert "argus-sched scheduler migrate" in problem(scheduler)
+
+
+def test_tables_that_vanish_under_way_are_told_and_nothing_runs_twice(
+    new: New, database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler = new()
+    ran = counting(scheduler, catch_up="all")
+    scheduler.start()
+    until("runs", lambda: len(ran) > 2)
+    ask(database, "ALTER TABLE argus_sched.run RENAME TO run_away")
+    told = str(until("a reason", lambda: scheduler.status().problem))
+    assert 'relation "argus_sched.run" does not exist' in told
+    assert "run  argus-sched scheduler migrate" in told
+    time.sleep(1)  # five due times
+    ask(database, "ALTER TABLE argus_sched.run_away RENAME TO run")
+    before = len(ran)
+    until("runs again", lambda: len(ran) > before + 8)
+    assert scheduler.status().problem == ""
+    dues = [fire.due for fire in ran]
+    gaps = {later - earlier for earlier, later in itertools.pairwise(sorted(dues))}
+    assert gaps == {timedelta(seconds=0.2)}
+    assert caplog.text.count("nothing fires:") == 1
 
 
 def test_it_starts_by_itself_once_the_trouble_is_over(new: New, database: str) -> None:

@@ -189,8 +189,10 @@ def test_a_store_that_is_away_runs_nothing_and_the_due_time_waits() -> None:
     stage.round(1, "a")
     stage.round(1.1)
     assert stage.ran == []
+    assert stage.fires.problem == "away"
     stage.round(1.2)
     assert stage.minutes() == [1]
+    assert stage.fires.problem == ""
 
 
 def test_an_unknown_outcome_is_read_again_with_the_same_token_before_anything_runs() -> None:
