@@ -6,6 +6,7 @@ Docker daemon is `local`. Every other machine is one node, `host:NAME`, shared b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 from argus_sched.agent.check import Node
 
 LOCAL = "local"
+_PASSWORD = re.compile(r"((?:^|//)[^/@:]*):[^/].*@")
 _LOOPBACK = ("localhost", "::1", "ip6-localhost")
 
 
@@ -41,6 +43,11 @@ class HostSpec:
 
 
 Hosts = Mapping[str, HostSpec]  # by name
+
+
+def without_password(address: str) -> str:
+    """`address` as people may see it; what stands before the last `@` may hold a password."""
+    return _PASSWORD.sub(r"\1:***@", address)
 
 
 def host_label(name: str) -> str | None:

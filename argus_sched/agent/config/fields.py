@@ -46,6 +46,16 @@ def one_line(value: Value) -> str:
     return found
 
 
+def job_name(value: Value) -> str:
+    """A job's name as its log lines show it. It may be long and of several lines."""
+    found = text(value)
+    if "\x1b" in found:
+        raise WrongValueError(
+            "must hold no escape character: colours are taken out of the log's lines, so leave them out here"
+        )
+    return found
+
+
 def app_name(value: Value) -> str:
     """An application's name: it begins every target and is a label of every metric."""
     found = text(value)
@@ -143,7 +153,13 @@ def path_from(folder: Path) -> Callable[[Value], str]:
     """A converter for a path; a relative one starts at `folder`, never at the working directory."""
 
     def convert(value: Value) -> str:
-        return str(folder / Path(text(value)).expanduser())
+        found = text(value)
+        if "\0" in found:
+            raise WrongValueError("must hold no NUL character, which no path can have")
+        try:
+            return str(folder / Path(found).expanduser())
+        except RuntimeError:
+            raise WrongValueError("begins in a home folder that is not known: write the whole path") from None
 
     return convert
 

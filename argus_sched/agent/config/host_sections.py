@@ -10,7 +10,7 @@ from argus_sched.agent.config.fields import app_name, one_line, path_from, text
 from argus_sched.agent.config.problems import WrongValueError
 from argus_sched.agent.config.sections import Section
 from argus_sched.agent.config.yaml_nodes import Value
-from argus_sched.agent.hosts import LOCAL, HostSpec, TlsFiles
+from argus_sched.agent.hosts import LOCAL, HostSpec, TlsFiles, without_password
 
 _FORMS = "unix:///PATH, tcp://HOST:PORT or ssh://USER@HOST"
 # What ssh could take for an option, and what a shell or a label could trip over, is no name of a machine.
@@ -56,7 +56,7 @@ def _name(value: Value) -> str:
 def daemon_url(value: Value) -> str:
     """The URL of a daemon: one of the three forms, without a password."""
     found = text(value)
-    wrong = WrongValueError(f"expected {_FORMS}, got {value}")
+    wrong = WrongValueError(f"expected {_FORMS}, got {without_password(str(value))}")
     try:
         url = urlsplit(found)
         port = url.port

@@ -11,6 +11,7 @@ from argus_sched.agent.config.durations import format_duration
 from argus_sched.agent.config.fields import (
     app_name,
     duration,
+    job_name,
     lock_key,
     one_line,
     one_of,
@@ -162,7 +163,7 @@ class PackReader:
         return JobsCheck(check_id, jobs)
 
     def _job(self, section: Section, logs: LogSpec | None) -> JobSpec | None:
-        job_id, name = section.need("id", one_line, ""), section.need("name", text, "")
+        job_id, name = section.need("id", one_line, ""), section.need("name", job_name, "")
         self._targets.claim(job_id, section, "id")
         self._names.claim(name, section, "name")
         trigger = self._trigger(section)

@@ -53,11 +53,18 @@ class Section:
         found = self.get(key, keyed, None)
         return None if found is None else Section(found, self._problems)
 
-    def each(self, key: str, convert: Callable[[Value], T], default: tuple[T, ...]) -> tuple[T, ...]:
-        """The values of the list under `key`, each as `convert` makes it; wrong ones are left out."""
+    def each(
+        self, key: str, convert: Callable[[Value], T], default: tuple[T, ...], noun: str = ""
+    ) -> tuple[T, ...]:
+        """The values of the list under `key`, each as `convert` makes it; wrong ones are left out.
+
+        With a `noun`, which is what an entry is, an empty list is reported.
+        """
         found = self.get(key, listed, None)
         if found is None:
             return default
+        if noun and not found:
+            self.add(key, f"needs at least one {noun}")
         values = [self._converted(item, convert, None) for item in found]
         return tuple(value for value in values if value is not None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -27,6 +28,7 @@ from argus_sched.agent.config.problems import Problems, ProblemsError
 from argus_sched.agent.config.sections import Section, read_section
 from argus_sched.agent.hosts import LOCAL, HostSpec
 from argus_sched.agent.packs import PackDefaults
+from argus_sched.errors import SettingsError
 
 SYSTEM_CONFIG = "/etc/argus-sched/argus.yaml"
 SYSTEM_PACKS = "/etc/argus-sched/checks/*.yaml"
@@ -68,11 +70,23 @@ def find_config(path: str | None, environ: Mapping[str, str]) -> str | None:
 
 
 def default_state(environ: Mapping[str, str]) -> Path:
-    """`argus-sched/state.db` in the state folder of the XDG base directory specification."""
+    """`argus-sched/state.db` in the state folder of the XDG base directory specification.
+
+    Raises SettingsError for a user who has no home, as containers and services have them.
+    """
     named = environ.get("XDG_STATE_HOME", "")
     # The specification: a relative path is invalid and must be ignored.
-    home = Path(named) if named.startswith("/") else Path(environ.get("HOME") or Path.home()) / ".local/state"
+    home = Path(named) if named.startswith("/") else _home(environ) / ".local/state"
     return home / "argus-sched" / "state.db"
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    try:
+        return Path(environ.get("HOME") or Path.home())
+    except RuntimeError:
+        raise SettingsError(
+            f"user {os.getuid()} has no home to keep the state in: set `state:` in the config, or $HOME"
+        ) from None
 
 
 def load_settings(path: str | None, environ: Mapping[str, str]) -> AgentSettings:
@@ -82,13 +96,13 @@ def load_settings(path: str | None, environ: Mapping[str, str]) -> AgentSettings
         return AgentSettings(path=None, state=default_state(environ))
     problems = Problems(found)
     section = read_section(found, environ, problems)
-    settings = _read(section, found, default_state(environ)) if section else None
+    settings = _read(section, found, environ) if section else None
     if problems.errors or settings is None:
         raise ProblemsError(problems.errors)
     return settings
 
 
-def _read(section: Section, path: str, state: Path) -> AgentSettings:
+def _read(section: Section, path: str, environ: Mapping[str, str]) -> AgentSettings:
     folder = Path(path).absolute().parent
     named = section.sub("hosts")
     hosts = {LOCAL: HostSpec()} | (read_hosts(named, folder) if named else {})
@@ -96,10 +110,11 @@ def _read(section: Section, path: str, state: Path) -> AgentSettings:
     telegram, webhook, alertmanager = (section.sub(key) for key in ("telegram", "webhook", "alertmanager"))
     notify = section.sub("notify")
     windows = [read_maintenance(entry, defaults.timezone) for entry in section.subs("maintenance")]
+    named_state = section.has("state")
     settings = AgentSettings(
         path=path,
-        state=Path(section.get("state", path_from(folder), str(state))),
-        packs=section.each("packs", path_from(folder), (SYSTEM_PACKS,)),
+        state=Path(section.get("state", path_from(folder), "")) if named_state else default_state(environ),
+        packs=section.each("packs", path_from(folder), (SYSTEM_PACKS,), "path or pattern of check packs"),
         every=section.get("every", duration, AgentSettings.every),
         deadline=section.get("deadline", duration, AgentSettings.deadline),
         read_timeout=section.get("read_timeout", duration, AgentSettings.read_timeout),

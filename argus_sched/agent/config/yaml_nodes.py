@@ -7,6 +7,7 @@ of PyYAML; its C loader composes nodes (5,000 jobs in 0.2 s), so no tag can cons
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,13 +35,21 @@ _KINDS = {
     "timestamp": "date",
 }
 
+# Sections in which a slip puts a password or a token where something else is expected. The whole document is
+# one more: a file of secrets is easily named instead of the file that names it.
+_SECRET = ("", "database", "databases", "telegram", "webhook", "alertmanager", "heartbeat_url")
+_KEY = re.compile(r"[a-z_]{1,30}")
+HIDDEN = "***"
+_SORTS = {"number": "a number", "boolean": "true or false", "null": "nothing", "date": "a date"}
+
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """One word or number: `text` has its variables replaced, `written` is what messages may show.
 
     `kind` is what YAML 1.1 takes it for: text, number, boolean, date or null; `variable` when part of it came
-    from the environment, which knows no types; `broken` when it was reported already.
+    from the environment, which knows no types; `broken` when it was reported already. Of a `secret` one
+    messages tell no more than that.
     """
 
     line: int
@@ -48,10 +57,11 @@ class Scalar:
     text: str
     written: str
     kind: str
+    secret: bool = False
 
     def __str__(self) -> str:
-        if self.kind == "null":
-            return "nothing"
+        if self.secret or self.kind == "null":
+            return _SORTS.get(self.kind, "text")
         written = (
             repr(self.written) if self.kind in ("text", "variable") else f"the {self.kind} {self.written}"
         )
@@ -119,7 +129,7 @@ def parse_yaml(data: bytes, environ: Mapping[str, str], problems: Problems) -> V
     else:
         if root is not None:
             return _Walk(environ, problems).value(root)
-        problems.add(1, "", "is empty")
+        problems.add(1, "", "holds no settings, only comments or nothing: write some, or name another file")
     return None
 
 
@@ -136,6 +146,17 @@ def quoted(text: str) -> str:
     """`text` as a YAML string in double quotes on one line, which reads back as `text` here."""
     dumped: str = yaml.dump(escape(text), default_style='"', allow_unicode=True, width=float("inf"))
     return dumped.rstrip("\n")
+
+
+def _is_secret(path: str) -> bool:
+    return re.split(r"[.\[]", path, maxsplit=1)[0] in _SECRET
+
+
+def _word(key: str, path: str) -> str:
+    """`key` as messages show it; where secrets are near, a slip of `:` makes one of them a key."""
+    if path and _is_secret(path) and not _KEY.fullmatch(key):
+        return HIDDEN
+    return key if key.isprintable() else ascii(key)
 
 
 class _Walk:
@@ -171,7 +192,7 @@ class _Walk:
                 self._problems.add(line, path, "a key must be one word")
                 continue
             key = key_node.value
-            word = key if key.isprintable() else ascii(key)
+            word = _word(key, path)
             place = f"{path}.{word}" if path else word
             if key in items:
                 self._problems.add(line, place, f"is given twice, first in line {items[key].line}")
@@ -188,7 +209,7 @@ class _Walk:
             text = substitute(written, self._environ)
         except ValueError as error:
             return self._broken(line, path, str(error))
-        return Scalar(line, path, text, written, kind if text == written else "variable")
+        return Scalar(line, path, text, written, kind if text == written else "variable", _is_secret(path))
 
     def _broken(self, line: int, path: str, message: str) -> Scalar:
         self._problems.add(line, path, message)

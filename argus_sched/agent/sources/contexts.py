@@ -46,7 +46,10 @@ def require_readable(*paths: str) -> None:
 
 def _folder(environ: Mapping[str, str]) -> Path:
     named = environ.get("DOCKER_CONFIG")
-    return (Path(named) if named else Path(environ.get("HOME") or Path.home()) / ".docker") / "contexts"
+    try:
+        return (Path(named) if named else Path(environ.get("HOME") or Path.home()) / ".docker") / "contexts"
+    except RuntimeError:
+        raise SourceError("without a home there are no docker contexts: set $DOCKER_CONFIG") from None
 
 
 def _url(meta: Any) -> str:

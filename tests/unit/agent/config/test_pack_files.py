@@ -225,6 +225,11 @@ WRONG_JOBS = [
     ),
     ("{id: a, name: , every: 1m}", ".name", "expected text, got nothing"),
     ("{id: a, name: [A], every: 1m}", ".name", "expected text, got a list"),
+    (
+        '{id: a, name: "\\e[31mA\\e[0m", every: 1m}',
+        ".name",
+        "must hold no escape character: colours are taken out of the log's lines, so leave them out here",
+    ),
     ('{id: "a\\tb", name: "A", every: 1m}', ".id", "must hold no control characters, got 'a\\tb'"),
     (
         '{id: a, name: "A", every: 90}',
@@ -292,17 +297,42 @@ def test_a_wrong_job_is_one_line_with_its_place(write: Write, job: str, place: s
     assert f"pack.yaml:7: checks[0].jobs[0]{place}: {message}" in complaints(path)
 
 
+@pytest.mark.parametrize(
+    "database",
+    [
+        "database: postgresql://u:hunter2@h/d",
+        "database: [postgresql://u:hunter2@h/d]",
+        "database: {dsn: 'postgresql://u:hunter2@h/d'}",
+        "database: {dsn_env: 'postgresql://u:hunter2@h/d'}",
+        "database: {'postgresql://u:hunter2@h/d'}",
+        "databases: postgresql://u:hunter2@h/d",
+        "databases: [postgresql://u:hunter2@h/d]",
+    ],
+)
+def test_no_message_holds_a_password_that_stands_where_a_name_belongs(write: Write, database: str) -> None:
+    lines = complaints(write(f"app: labs\n{database}\nchecks:\n" + LOCK))
+    assert lines
+    assert not [line for line in lines if "hunter2" in line]
+
+
+def test_a_path_that_no_file_can_have_is_named_at_its_place(write: Write) -> None:
+    pack = HEAD.replace("docker: {container: labs-backend}", 'file: {path: "a\\0b"}') + LOCK
+    line = "pack.yaml:2: logs.file.path: must hold no NUL character, which no path can have"
+    assert complaints(write(pack)) == [line]
+
+
 @pytest.mark.parametrize("cron", ["0 25 * * *", "0 6 * *", "every day", "@reboot", "0 0 0 6 * *"])
 def test_a_bad_cron_is_named_at_its_place(write: Write, cron: str) -> None:
     (line,) = complaints(write(HEAD + JOBS + f'      - {{id: a, name: "A", cron: "{cron}"}}\n'))
     assert line.startswith(f"pack.yaml:7: checks[0].jobs[0].cron: cron '{cron}' ")
 
 
+EMPTY = "pack.yaml:1: holds no settings, only comments or nothing: write some, or name another file"
 WRONG_PACKS = [
-    ("", ["pack.yaml:1: is empty"]),
-    ("# only a comment\n", ["pack.yaml:1: is empty"]),
+    ("", [EMPTY]),
+    ("# only a comment\n", [EMPTY]),
     ("- a\n", ["pack.yaml:1: expected a mapping of keys and values, got a list"]),
-    ("labs", ["pack.yaml:1: expected a mapping of keys and values, got 'labs'"]),
+    ("labs", ["pack.yaml:1: expected a mapping of keys and values, got text"]),
     ("app: labs\n", ["pack.yaml:1: checks: needs at least one check"]),
     ("app: labs\nchecks: []\n", ["pack.yaml:2: checks: needs at least one check"]),
     ("app: labs\nchecks: 5\n", ["pack.yaml:2: checks: expected a list, got the number 5"]),

@@ -158,22 +158,22 @@ WRONG = [
     ),
     (
         "telegram: {token_env: T, chat_id: me}",
-        ":1: telegram.chat_id: expected the number of a chat, or '@channel', got 'me'",
+        ":1: telegram.chat_id: expected the number of a chat, or '@channel', got text",
     ),
     (
         "telegram: {token_env: T, chat_id: 5, thread_id: 0}",
-        ":1: telegram.thread_id: must be from 1 to 9007199254740992, got the number 0",
+        ":1: telegram.thread_id: must be from 1 to 9007199254740992, got a number",
     ),
     ("telegramm: {}", ":1: telegramm: unknown key, did you mean 'telegram'?"),
     (
         "webhook: {url: 'ftp://example.org'}",
-        ":1: webhook.url: expected an http or https URL, got 'ftp://example.org'",
+        ":1: webhook.url: expected an http or https URL, got text",
     ),
     ("webhook: {}", ":1: webhook.url: is missing"),
-    ("alertmanager: {url: 'http://'}", ":1: alertmanager.url: expected an http or https URL, got 'http://'"),
+    ("alertmanager: {url: 'http://'}", ":1: alertmanager.url: expected an http or https URL, got text"),
     (
         "heartbeat_url: 'http://[::1/x'",
-        ":1: heartbeat_url: expected an http or https URL, got 'http://[::1/x'",
+        ":1: heartbeat_url: expected an http or https URL, got text",
     ),
     (
         "heartbeat_url: 'https://u:hunter2@example.org'",
@@ -182,6 +182,12 @@ WRONG = [
     ("every: 60", ":1: every: expected a duration such as 90s, 15m, 26h or 1d, got the number 60"),
     ("read_timeout: 2m", ":1: read_timeout: must not be longer than deadline, which bounds the whole pass"),
     ("packs: checks/*.yaml", ":1: packs: expected a list, got 'checks/*.yaml'"),
+    ("packs: []", ":1: packs: needs at least one path or pattern of check packs"),
+    ('state: "/x/a\\0b"', ":1: state: must hold no NUL character, which no path can have"),
+    (
+        "state: ~nobody-of-this-name/x",
+        ":1: state: begins in a home folder that is not known: write the whole path",
+    ),
     ("packs: [a.yaml, 5]", ":1: packs[1]: expected text, got the number 5: put it in quotes"),
     ("notify: {fire_after: 0}", ":1: notify.fire_after: must be from 1 to 1000, got the number 0"),
     ("notify: {reminders: [1h, 0s]}", ":1: notify.reminders[1]: a duration must be above zero, got '0s'"),
@@ -211,6 +217,46 @@ def test_a_wrong_setting_is_one_line_with_its_place(write: Write, content: str, 
         load_settings(path, {})
     assert str(caught.value) == path + line
     assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "telegram: '123456789:hunter2'",
+        "telegram: [hunter2]",
+        "telegram: {token_env: T, chat_id: '123456789:hunter2'}",
+        "telegram: {token:hunter2, chat_id: 5}",
+        "telegram: {token_env: T, chat_id: 5, thread_id: hunter2}",
+        "telegram: {token_env: T, chat_id: 5, api_url: 'ftp://u:hunter2@x'}",
+        "telegram: {token_env: 'hunter2 and more', chat_id: 5}",
+        "webhook: 'https://example.org/hunter2'",
+        "webhook: {url: 'example.org/hunter2'}",
+        "alertmanager: 'http://u:hunter2@example.org'",
+        "heartbeat_url: 'https//u:hunter2@example.org'",
+        "heartbeat_url: 'https://u:hunter2@example.org'",
+        "heartbeat_url: {url: 'https://u:hunter2@example.org'}",
+        "hosts: {a: {docker: 'tcp://u:hunter2@example.org:port'}}",
+        "hosts: {a: {docker: 'tcp://u:hunter2@example.org'}}",
+        "123456789:hunter2",
+        "LABS_DATABASE_URL='postgresql://u:hunter2@h/d'\nNEXT='x'",
+    ],
+)
+def test_no_message_holds_what_may_be_a_secret(write: Write, content: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(write(content), {})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_user_without_a_home_is_told_to_set_the_state(
+    write: Write, system: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(SettingsError, match=r"has no home to keep the state in: set `state:`"):
+        load_settings(None, {})
+    assert load_settings(write("state: /x/state.db"), {}).state == Path("/x/state.db")
 
 
 def test_all_wrong_settings_are_told_at_once(write: Write) -> None:
