@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types unit bench bench-failover soak lock clean
+.PHONY: help setup demo test lint types unit bench bench-failover matrix soak lock clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -52,6 +52,14 @@ bench: $(READY)  ## Measure reading, checks, metrics, schedules, claims and elec
 
 bench-failover: $(READY)  ## Measure each failover, 100 times a fault, beside its target
 	$(BIN)/python tests/bench/bench_failover.py
+
+RUNS ?= 10000
+matrix: $(READY)  ## Play the agent's fault matrix, RUNS=10000 seeded runs of it
+	$(BIN)/python -m tests.matrix --runs $(RUNS) --jobs 2
+
+soak: $(READY) matrix  ## Hours: random faults for an hour, the whole matrix, a million names
+	$(BIN)/argus-sched harness run --workers 3 --jobs 300 --duration 1h --profile fast --report soak-report
+	$(BIN)/python -m tests.matrix.names --count 1000000
 
 lock:  ## Renew requirements.lock (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --no-header \
