@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from argus_sched.agent.check import Node
 
 LOCAL = "local"
+DAEMON_URLS = "unix:///PATH, tcp://HOST:PORT or ssh://USER@HOST"
+# What ssh could take for an option, and what a shell or a label could trip over, is no name of a machine.
+_MACHINE = re.compile(r"[A-Za-z0-9:][A-Za-z0-9._:-]*")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _PASSWORD = re.compile(r"((?:^|//)[^/@:]*):[^/].*@")
 _LOOPBACK = ("localhost", "::1", "ip6-localhost")
 
@@ -48,6 +52,26 @@ Hosts = Mapping[str, HostSpec]  # by name
 def without_password(address: str) -> str:
     """`address` as people may see it; what stands before the last `@` may hold a password."""
     return _PASSWORD.sub(r"\1:***@", address)
+
+
+def is_daemon_url(address: str) -> bool:
+    """Whether `address` has one of the forms of DAEMON_URLS and no password."""
+    try:
+        url = urlsplit(address)
+        port = url.port
+    except ValueError:
+        return False
+    if url.query or url.fragment or url.password is not None:
+        return False
+    if url.scheme == "unix":
+        return url.path.startswith("/") and not url.netloc
+    return _is_remote(url) and (port is not None or url.scheme == "ssh")
+
+
+def _is_remote(url: SplitResult) -> bool:
+    user = url.username is None or (url.scheme == "ssh" and _USER.fullmatch(url.username) is not None)
+    machine = url.hostname is not None and _MACHINE.fullmatch(url.hostname) is not None
+    return url.scheme in ("tcp", "ssh") and url.path in ("", "/") and user and machine
 
 
 def host_label(name: str) -> str | None:

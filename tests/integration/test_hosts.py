@@ -166,7 +166,7 @@ def test_a_machine_without_ssh_says_so(
     docker: FakeDocker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HostError, match="cannot start ssh: No such file or directory"):
+    with pytest.raises(HostError, match="ssh is not installed here: install OpenSSH's client"):
         runs(HostSpec("alpha", "ssh://alpha.example"))
 
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
 
 from argus_sched.agent.config.fields import app_name, one_line, path_from, text
 from argus_sched.agent.config.problems import WrongValueError
 from argus_sched.agent.config.sections import Section
 from argus_sched.agent.config.yaml_nodes import Value
-from argus_sched.agent.hosts import LOCAL, HostSpec, TlsFiles, without_password
-
-_FORMS = "unix:///PATH, tcp://HOST:PORT or ssh://USER@HOST"
-# What ssh could take for an option, and what a shell or a label could trip over, is no name of a machine.
-_MACHINE = re.compile(r"[A-Za-z0-9:][A-Za-z0-9._:-]*")
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+from argus_sched.agent.hosts import DAEMON_URLS, LOCAL, HostSpec, TlsFiles, is_daemon_url, without_password
 
 
 def read_hosts(section: Section, folder: Path) -> dict[str, HostSpec]:
@@ -56,24 +49,8 @@ def _name(value: Value) -> str:
 def daemon_url(value: Value) -> str:
     """The URL of a daemon: one of the three forms, without a password."""
     found = text(value)
-    wrong = WrongValueError(f"expected {_FORMS}, got {without_password(str(value))}")
-    try:
-        url = urlsplit(found)
-        port = url.port
-    except ValueError:
-        raise wrong from None
-    if url.password:
+    if without_password(found) != found:
         raise WrongValueError("a password must not stand in YAML: ssh takes keys, tcp takes tls")
-    if url.scheme == "unix":
-        good = url.path.startswith("/") and not url.netloc
-    else:
-        good = _is_remote(url) and (port is not None or url.scheme == "ssh")
-    if not good or url.query or url.fragment:
-        raise wrong
+    if not is_daemon_url(found):
+        raise WrongValueError(f"expected {DAEMON_URLS}, got {value}")
     return found
-
-
-def _is_remote(url: SplitResult) -> bool:
-    user = url.username is None or (url.scheme == "ssh" and _USER.fullmatch(url.username) is not None)
-    machine = url.hostname is not None and _MACHINE.fullmatch(url.hostname) is not None
-    return url.scheme in ("tcp", "ssh") and url.path in ("", "/") and user and machine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from argus_sched.agent.hosts import HostSpec
+from argus_sched.agent.hosts import DAEMON_URLS, HostSpec, is_daemon_url, without_password
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.reading.stamps import instant, parse_stamp
 from argus_sched.agent.sources.absence import absence, behind, timed_out
@@ -133,6 +134,8 @@ class Daemon:
 
     def _connected(self) -> Any:
         """The client; raises HostError when the daemon cannot be reached or does not say who it is."""
+        if self._spec.context is None:
+            _require_usable(self.host)
         try:
             self._knock()
             if self._client is None:
@@ -175,6 +178,7 @@ class Daemon:
 
         spec = resolved(self._spec, os.environ)
         self.host = spec.docker or self.host
+        _require_usable(self.host)
         address: dict[str, Any] = {"base_url": self.host} if spec.docker else dict(kwargs_from_env())
         if self.host.startswith("ssh://"):
             self._door = self._door or SshDoor(self.host, self._timeout)
@@ -220,6 +224,17 @@ def _refusal(error: Exception, action: str, missing: str, host: str, timeout: fl
 
 def _default() -> str:
     return os.environ.get("DOCKER_HOST") or DEFAULT_HOST
+
+
+def _require_usable(host: str) -> None:
+    """Raises HostError for an address that no daemon can have. Of the forms that Docker's own tools take in
+    DOCKER_HOST, those are good that say the same as DAEMON_URLS."""
+    url = host.removeprefix("http+")
+    url = f"tcp://{url}" if "://" not in url else re.sub(r"^https?://", "tcp://", url)
+    if not is_daemon_url(url):
+        shown = without_password(host)
+        also = "" if shown == host else ", without a password"
+        raise HostError(f"{shown} cannot be the address of a docker daemon: set {DAEMON_URLS}{also}")
 
 
 def _connection(client: Any, response: Any) -> Any:

@@ -69,6 +69,8 @@ class SshDoor:
                     line = caller.fileno()
                     process = subprocess.Popen(self._command, stdin=line, stdout=line, stderr=errors)
                     self._running.append(process)
+                except FileNotFoundError:
+                    errors.write(b"ssh is not installed here: install OpenSSH's client\n")
                 except OSError as error:
                     errors.write(f"cannot start {self._command[0]}: {error.strerror}\n".encode())
 

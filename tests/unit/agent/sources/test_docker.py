@@ -336,6 +336,43 @@ def test_no_such_container_is_told_apart_from_a_daemon_that_is_away(docker: Fake
         look(docker, 0)
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("garbage", "garbage cannot be the address of a docker daemon: set unix:///PATH, tcp://HOST:PORT or"),
+        ("/var/run/docker.sock", "/var/run/docker.sock cannot be the address"),
+        ("tcp://", "tcp:// cannot be the address"),
+        ("unix://", "unix:// cannot be the address"),
+        ("unix://var/run/docker.sock", "unix://var/run/docker.sock cannot be the address"),
+        ("http://me:hunter2@127.0.0.1:1", "http://me:***@127.0.0.1:1 cannot be the address"),
+        ("ssh://me:hunter2@example", "ssh://me:***@example cannot be the address"),
+        ("tcp://me:hunter2@example:port", "tcp://me:***@example:port cannot be the address"),
+    ],
+)
+@pytest.mark.parametrize("way", ["DOCKER_HOST", "hosts"])
+def test_an_address_that_cannot_be_one_is_told_with_the_forms_and_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, address: str, shown: str, way: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", address)
+    named = address if way == "hosts" else None
+    source = open_source(LogSpec(container="web"), clock=ManualClock(T0), timeout=5.0, docker_host=named)
+    with pytest.raises(SourceError) as caught:
+        source.containers()
+    assert shown in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["unix://{}", "http+unix://{}"])
+def test_a_socket_is_named_in_every_form_that_docker_takes(
+    docker: FakeDocker, web: FakeContainer, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    path = docker.host.removeprefix("unix://")
+    monkeypatch.setenv("DOCKER_HOST", form.format(path))
+    source = open_source(LogSpec(container="web"), clock=ManualClock(at(1010)), timeout=60.0)
+    assert [one.name for one in source.containers()] == ["web"]
+    source.close()
+
+
 def test_a_socket_without_permission_is_told_as_such(
     docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
