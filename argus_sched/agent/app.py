@@ -20,6 +20,8 @@ from argus_sched.clock import Clock, StandingClock, SystemClock
 from argus_sched.errors import SettingsError
 
 LOCK_WAIT_SECONDS = 10.0
+# Two messages to one chat, each on its slowest way (a move, no topic, plain text), and the other channels.
+TELLING_SECONDS = 40.0
 
 
 def build_agent(
@@ -102,4 +104,4 @@ def _beat(url: str) -> None:
 
 def hard_limit(settings: AgentSettings) -> timedelta:
     """After how long a run that still has no verdict must be ended from outside its own code."""
-    return settings.deadline + timedelta(seconds=LOCK_WAIT_SECONDS) + timedelta(seconds=20)
+    return settings.deadline + timedelta(seconds=LOCK_WAIT_SECONDS + TELLING_SECONDS)

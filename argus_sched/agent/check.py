@@ -54,8 +54,25 @@ class Node:
 
 
 @dataclass(frozen=True)
+class OwnState:
+    """How the agent itself is after a pass: what people are still owed, and what it left out so far.
+
+    `refused` names each channel that takes nothing until a person acts, with its reason.
+    """
+
+    unsent: int = 0
+    oldest_unsent: datetime | None = None
+    refused: tuple[str, ...] = ()
+    incomplete_passes: int = 0
+    gaps: int = 0
+
+
+@dataclass(frozen=True)
 class PassReport:
-    """One whole pass: every result, every source that was read, and whether nothing was left out."""
+    """One whole pass: every result, every source that was read, and whether nothing was left out.
+
+    `notes` are worth telling and hide nothing. `own` is None for a pass that tells nobody.
+    """
 
     at: datetime
     results: tuple[Result, ...]
@@ -63,3 +80,5 @@ class PassReport:
     complete: bool
     seconds: float
     state_saved: bool = True
+    notes: tuple[str, ...] = ()
+    own: OwnState | None = None

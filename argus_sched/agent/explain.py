@@ -23,6 +23,7 @@ def explain(report: PassReport, result: Result, look: LogLook | None) -> str:
     lines = [f"{result.target}: {result.status.name}, {result.phase.value}", f"  {result.summary}"]
     lines += [f"  {result.reason}"] if result.reason else []
     lines += _heading("source", _sources(report.nodes, result.app))
+    lines += [f"  note: {note}" for note in (look.notes if look else ())]
     spec = _spec(result, look)
     if look is not None and spec is not None:
         case = JobCase(spec, look.evidence, look.sight)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from argus_sched.agent.check import PassReport, Result
+from argus_sched.agent.check import OwnState, PassReport, Result
 from argus_sched.agent.status import Phase
 from argus_sched.version import __version__
 
@@ -40,8 +40,23 @@ FAMILIES: dict[str, tuple[tuple[str, ...], str]] = {
     "argus_pass_duration_seconds": ((), "How long the last pass took."),
     "argus_pass_complete": ((), "1 if the last pass left nothing out."),
     "argus_state_saved": ((), "1 if the last pass could save the agent's state."),
+    "argus_unsent_notices": ((), "Messages people are still owed; NaN where nobody is told."),
+    "argus_oldest_unsent_notice_timestamp_seconds": (
+        (),
+        "Since when the oldest unsent notice waits, Unix time; NaN while none does.",
+    ),
+    "argus_channels_refused": ((), "Channels that take nothing until a person acts."),
+    "argus_incomplete_passes_total": ((), "Passes that left something out."),
+    "argus_own_gaps_total": ((), "Times the agent itself was away for more than three of its periods."),
     "argus_build_info": (("version",), "Constant 1; the agent's version."),
 }
+OWN_FAMILIES = (
+    "argus_unsent_notices",
+    "argus_oldest_unsent_notice_timestamp_seconds",
+    "argus_channels_refused",
+    "argus_incomplete_passes_total",
+    "argus_own_gaps_total",
+)
 
 Labels = tuple[str, ...]
 
@@ -51,10 +66,14 @@ def render(report: PassReport) -> bytes:
     lines: list[str] = []
     for name, series in _values(report).items():
         labels, help_text = FAMILIES[name]
-        lines += (f"# HELP {name} {help_text}", f"# TYPE {name} gauge")
+        lines += (f"# HELP {name} {help_text}", f"# TYPE {name} {_kind(name)}")
         pattern = name + "{" + ",".join(f'{label}="%s"' for label in labels) + "} " if labels else f"{name} "
         lines += [pattern % values + _number(value) for values, value in series.items()]
     return "\n".join([*lines, ""]).encode()
+
+
+def _kind(name: str) -> str:
+    return "counter" if name.endswith("_total") else "gauge"
 
 
 def _values(report: PassReport) -> dict[str, Mapping[Labels, float]]:
@@ -72,8 +91,18 @@ def _values(report: PassReport) -> dict[str, Mapping[Labels, float]]:
         "argus_pass_duration_seconds": {(): report.seconds},
         "argus_pass_complete": {(): float(report.complete)},
         "argus_state_saved": {(): float(report.state_saved)},
+        **_own(report.own),
         "argus_build_info": {_labels(__version__): 1.0},
     }
+
+
+def _own(own: OwnState | None) -> dict[str, Mapping[Labels, float]]:
+    """What the agent says of itself; unknown, not nothing, where it tells nobody."""
+    values = dict.fromkeys(OWN_FAMILIES, math.nan)
+    if own is not None:
+        counts = (own.unsent, _instant(own.oldest_unsent), len(own.refused), own.incomplete_passes, own.gaps)
+        values = dict(zip(OWN_FAMILIES, map(float, counts), strict=True))
+    return {name: {(): value} for name, value in values.items()}
 
 
 def _jobs(results: Iterable[Result]) -> dict[Labels, Result]:

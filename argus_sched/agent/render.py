@@ -33,7 +33,8 @@ def table(report: PassReport, *, width: int = WIDTH, colour: bool = False) -> st
     lines = [f"{'STATUS':<8} {'PHASE':<14} {'AGE':>6} {'LIMIT':>6}  TARGET"]
     for row in rows(report):
         lines += _table_row(row, width, colour)
-    return "\n".join([*lines, "", summary(report), ""])
+    notes = [f"note: {visible(note)}" for note in report.notes]
+    return "\n".join([*lines, "", *notes, summary(report), ""])
 
 
 def summary(report: PassReport) -> str:
@@ -47,6 +48,9 @@ def summary(report: PassReport) -> str:
         words.append(f"{len(sources)} source{'s' * (len(sources) > 1)} unreadable")
     words += [text for text, missing in (("incomplete", not report.complete),) if missing]
     words += [text for text, missing in (("state not saved", not report.state_saved),) if missing]
+    if report.own and report.own.refused:
+        channels = ", ".join(refusal.partition(":")[0] for refusal in report.own.refused)
+        words.append(f"no alert gets through {channels}")
     return f"{verdict(report).name}: {', '.join(words)}; {clock_text(report.at)}, {report.seconds:.1f} s"
 
 
@@ -58,6 +62,8 @@ def as_json(report: PassReport) -> str:
         "seconds": round(report.seconds, 3),
         "complete": report.complete,
         "state_saved": report.state_saved,
+        "refused_channels": list(report.own.refused) if report.own else [],
+        "notes": list(report.notes),
         "results": [_result(result) for result in report.results],
         "sources": [_source(node) for node in report.nodes],
     }

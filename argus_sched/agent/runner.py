@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
-from argus_sched.agent.check import PassReport
+from argus_sched.agent.check import OwnState, PassReport
 from argus_sched.agent.fan_out import fan_out
 from argus_sched.agent.hosts import Roll, agreed
 from argus_sched.agent.judging.evidence import Evidence
@@ -112,7 +112,7 @@ def decide(agent: Agent, tasks: Sequence[Task], looks: Looks, evidence: Mapping[
         verdicts.append(found)
     results = tuple(result for found in verdicts for result in found.results)
     nodes = agreed(node for found in verdicts for node in found.nodes)
-    return PassReport(now, results, nodes, complete, seconds=0.0)
+    return PassReport(now, results, nodes, complete, seconds=0.0, notes=_notes(looks))
 
 
 def settle(agent: Agent, looks: Looks, report: PassReport) -> PassReport:
@@ -121,6 +121,7 @@ def settle(agent: Agent, looks: Looks, report: PassReport) -> PassReport:
     report = replace(report, state_saved=saved)
     if agent.teller:
         _tell(agent.teller, report)
+        report = replace(report, own=_own_state(agent.teller))
     if agent.beat and report.complete and report.state_saved:
         _beat(agent.beat)
     return report
@@ -129,6 +130,11 @@ def settle(agent: Agent, looks: Looks, report: PassReport) -> PassReport:
 def evidence_of(looks: Looks) -> dict[str, Evidence]:
     """The evidence after a pass, by application; none for a log that was not looked at."""
     return {found.app: found.evidence for found in looks.values() if isinstance(found, LogLook)}
+
+
+def _notes(looks: Looks) -> tuple[str, ...]:
+    found = (look for look in looks.values() if isinstance(look, LogLook))
+    return tuple(dict.fromkeys(f"{look.app}: {note}" for look in found for note in look.notes))
 
 
 @contextmanager
@@ -202,6 +208,18 @@ def _tell(teller: Teller, report: PassReport) -> None:
     except Exception:
         # What is owed stays in the store, and the verdicts of this pass are right all the same.
         log.exception("notices could not be delivered")
+
+
+def _own_state(teller: Teller) -> OwnState | None:
+    """How the agent itself is; None, which metrics show as unknown, when the store does not say."""
+    try:
+        own = teller.own_state()
+    except StoreError as error:
+        log.debug("%s", error)
+        return None
+    for refusal in own.refused:
+        log.warning("no alert gets through %s", refusal)
+    return own
 
 
 def _beat(beat: Callable[[], None]) -> None:

@@ -29,9 +29,11 @@ class Row:
 def verdict(report: PassReport) -> Status:
     """The status of a whole pass: the worst target's.
 
-    A failed source, a pass that left something out and a state that was not saved count as UNKNOWN.
+    A failed source, a pass that left something out, a state that was not saved and a channel through which no
+    alert gets count as UNKNOWN.
     """
     unseen = any(not node.up for node in report.nodes) or not report.complete or not report.state_saved
+    unseen = unseen or bool(report.own and report.own.refused)
     return worst([*(result.status for result in report.results), Status.UNKNOWN if unseen else Status.OK])
 
 

@@ -107,7 +107,7 @@ def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(store: Store) ->
 
 
 def test_a_file_of_an_older_version_is_brought_up_to_date(store: Store) -> None:
-    table = "told_passes"
+    table = "own_counts"
     with store.transaction() as connection:
         connection.execute(f"DROP TABLE {table}")
         connection.execute("UPDATE schema_steps SET steps = steps - 1 WHERE part = 'incidents'")

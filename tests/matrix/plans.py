@@ -188,6 +188,7 @@ def same_name(play: Play) -> None:
     play.begin()
     # Due at the same instant they could not be told from one job that is fired twice.
     play.world.plan_after(twin, play.world.now + timedelta(seconds=play.rng.uniform(1, 20)))
+    play.passes(int(twin.interval / MINUTE) + 1)
     play.job.alive = False
     play.passes(20)
 
@@ -341,6 +342,7 @@ def skewed(play: Play, seconds: float) -> None:
 def skewed_dead(play: Play, seconds: float) -> None:
     play.by_daemon()
     play.world.host_ahead = timedelta(seconds=seconds)
+    play.skewed = play.loose = True
     dead(play)
 
 

@@ -18,7 +18,7 @@ from tests.fakes.docker_daemon import FakeDocker
 from tests.matrix.oracle import Oracle, Truth, WrongError
 from tests.matrix.stage import Stage, lines_of
 from tests.matrix.table import Cell
-from tests.matrix.world import HOUR, MINUTE, Job, World
+from tests.matrix.world import HOUR, MINUTE, SECOND, Job, World
 
 LINES, LOCK, DATABASE = "labs/scheduler-lines", "labs/scheduler_lock", "labs/database:labs"
 FIRST_DAY = datetime(2026, 4, 7, tzinfo=UTC)
@@ -40,6 +40,7 @@ class Play:
         self.blind = False
         self.unknown_lock = False
         self.new_since: datetime | None = None  # when the first pass looked for the new job
+        self.skewed = False  # the host's clock is known by dates that are cut to whole seconds
         self.doubt = False  # what was written is in doubt
         self.made = 0
         self.muted = False  # the scheduler runs and says nothing
@@ -165,7 +166,8 @@ class Play:
             hidden = any(
                 job.runs and job.runs[-1] < hole >= self.world.now - job.limit for hole in self.world.holes
             )
-            return Truth(Status.CRIT, uncertain=hidden or self.doubt, not_before=self._not_before(job))
+            hidden = hidden or self.doubt or (self.skewed and not job.is_stale(self.world.now - SECOND))
+            return Truth(Status.CRIT, uncertain=hidden, not_before=self._not_before(job))
         if (
             job.max_run
             and job.id in self.world.running

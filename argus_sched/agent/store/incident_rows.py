@@ -49,6 +49,7 @@ MIGRATIONS: tuple[str, ...] = (
         problem TEXT NOT NULL DEFAULT '', accepted_at TEXT, PRIMARY KEY (channel, chat))""",
     """CREATE TABLE told_passes (
         only_row INTEGER PRIMARY KEY CHECK (only_row = 1), at TEXT NOT NULL, gap_seconds REAL)""",
+    "CREATE TABLE own_counts (name TEXT PRIMARY KEY, count INTEGER NOT NULL)",
 )
 
 

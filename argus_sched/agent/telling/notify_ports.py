@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from argus_sched.agent.check import PassReport
+from argus_sched.agent.check import OwnState, PassReport
 from argus_sched.agent.telling.messages import Message
 from argus_sched.errors import DeliveryError
 
@@ -117,6 +117,10 @@ class Teller(Protocol):
 
     def tell_unsaved(self, report: PassReport, now: datetime) -> Sequence[str]:
         """Tell of a pass whose store could not be written; the problems, one sentence each."""
+        ...
+
+    def own_state(self) -> OwnState:
+        """What is owed and was left out, after the delivery; raises StoreError."""
         ...
 
     def close(self) -> None:

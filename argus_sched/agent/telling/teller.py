@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from argus_sched.agent.check import PassReport
+from argus_sched.agent.check import OwnState, PassReport
 from argus_sched.agent.config.notify_policy import MaintenanceWindow, NotifySettings
 from argus_sched.agent.status import Phase, Status
 from argus_sched.agent.store.incident_rows import (
@@ -18,7 +18,8 @@ from argus_sched.agent.store.incident_rows import (
     save_decision,
     save_last_pass,
 )
-from argus_sched.agent.store.notice_rows import Chat, add_notice, load_chat
+from argus_sched.agent.store.notice_rows import Chat, add_notice, backlog, load_chat
+from argus_sched.agent.store.own_rows import GAPS, INCOMPLETE, count_up, load_counts
 from argus_sched.agent.store.silence_rows import active_silences
 from argus_sched.agent.telling import flapping
 from argus_sched.agent.telling.delivery import Delivery
@@ -52,6 +53,7 @@ class IncidentTeller:
         stand_in: Transactions | None = None,
         state_saved: bool = True,
     ) -> None:
+        self._store = store
         self._stand_in = stand_in
         self._notifiers = tuple(notifiers)
         self._deliveries = [Delivery(store, one, state_saved=state_saved) for one in notifiers]
@@ -62,13 +64,16 @@ class IncidentTeller:
     def decide(self, connection: sqlite3.Connection, report: PassReport, now: datetime) -> None:
         """Record what the pass changes and who must be told; nothing is sent."""
         last = load_last_pass(connection)
+        quiet = is_quiet(last, now, self._every)
+        for name in ((GAPS,) if quiet else ()) + (() if report.complete else (INCOMPLETE,)):
+            count_up(connection, name)
         silences = active_silences(connection, now)
         decisions = decide(
             load_standings(connection),
-            [*observe(report), *self._own_state(connection)],
+            [*observe(report), *map(channel_state, self._chats(connection))],
             now,
             self._policy,
-            quiet=is_quiet(last, now, self._every),
+            quiet=quiet,
             muted=lambda subject: muting(subject, now, silences, self._windows),
         )
         for decision in decisions:
@@ -99,6 +104,19 @@ class IncidentTeller:
             return (f"nobody was told: {error}",)
         return teller.deliver(now)
 
+    def own_state(self) -> OwnState:
+        """What is owed in all channels, which of them refuse, and what passes left out so far."""
+        with self._store.transaction() as connection:
+            waiting, counts = backlog(connection), load_counts(connection)
+            refusing = [chat for chat in self._chats(connection) if chat.refused_at is not None]
+        return OwnState(
+            waiting.waiting,
+            waiting.oldest,
+            tuple(f"{chat.channel}: {chat.refused_why}" for chat in refusing),
+            counts.get(INCOMPLETE, 0),
+            counts.get(GAPS, 0),
+        )
+
     def close(self) -> None:
         """Give the channels' connections back."""
         for notifier in self._notifiers:
@@ -126,8 +144,8 @@ class IncidentTeller:
                     changes=flapping.count(decision.after.changes),
                 )
 
-    def _own_state(self, connection: sqlite3.Connection) -> list[Observation]:
-        return [channel_state(load_chat(connection, one.name, one.chat)) for one in self._notifiers]
+    def _chats(self, connection: sqlite3.Connection) -> list[Chat]:
+        return [load_chat(connection, one.name, one.chat) for one in self._notifiers]
 
 
 def own_subject(channel: str) -> str:

@@ -219,7 +219,10 @@ def test_no_label_is_one_that_the_scrape_owns() -> None:
     assert not {"job", "instance"} & {label for labels, _ in FAMILIES.values() for label in labels}
 
 
-def test_the_text_ends_in_a_line_end_and_counts_in_gauges_only() -> None:
+def test_the_text_ends_in_a_line_end_and_counts_in_gauges_and_counters() -> None:
     text = render(report([job()])).decode()
     assert text.endswith("\n")
-    assert {line.split()[-1] for line in text.splitlines() if line.startswith("# TYPE")} == {"gauge"}
+    assert {line.split()[-1] for line in text.splitlines() if line.startswith("# TYPE")} == {
+        "gauge",
+        "counter",
+    }

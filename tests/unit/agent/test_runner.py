@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from argus_sched.agent.check import PassReport
+from argus_sched.agent.check import OwnState, PassReport
 from argus_sched.agent.logevents import Container, Coverage, Cursor, Record
 from argus_sched.agent.packs import JobsCheck, LogSpec, Pack
 from argus_sched.agent.ports import LockView, LogSource, Reading
 from argus_sched.agent.reading.stamps import format_stamp, nanoseconds
+from argus_sched.agent.render import summary, table
 from argus_sched.agent.runner import Agent, run_pass
 from argus_sched.agent.sources import open_source
 from argus_sched.agent.status import Phase, Status
@@ -281,6 +282,7 @@ class Telling:
 
     def __init__(self, failing: Exception | None = None) -> None:
         self.calls: list[str] = []
+        self.refused: tuple[str, ...] = ()
         self._failing = failing
 
     def decide(self, connection: Any, report: PassReport, now: datetime) -> None:
@@ -297,6 +299,9 @@ class Telling:
         self.calls.append(f"unsaved {report.state_saved}")
         return []
 
+    def own_state(self) -> OwnState:
+        return OwnState(refused=self.refused)
+
     def close(self) -> None:
         self.calls.append("close")
 
@@ -309,6 +314,31 @@ def test_what_must_be_told_is_decided_with_the_state_and_sent_after_it(
     run_pass(replace(world.agent, teller=teller, beat=lambda: beats.append("beat")))
     assert (teller.calls, beats) == (["decide", "deliver"], ["beat"])
     assert "telegram: resting" in caplog.text
+
+
+def test_a_channel_that_refuses_is_unknown_and_said_at_every_pass(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    teller = Telling()
+    teller.refused = ("telegram: chat -1: Forbidden: bot was kicked",)
+    report = run_pass(replace(world.agent, teller=teller))
+    assert (verdict(report), summary(report).partition(";")[0]) == (
+        Status.UNKNOWN,
+        "UNKNOWN: 1 OK, no alert gets through telegram",
+    )
+    assert "no alert gets through telegram: chat -1: Forbidden" in caplog.text
+
+
+def test_a_reading_s_notes_are_shown_and_hide_nothing(world: World) -> None:
+    def damaged(take: Callable[[Iterable[Record]], None]) -> Reading:
+        take([record(run_line(START - MINUTE))])
+        reach = Coverage(nanoseconds(START - timedelta(days=2)), nanoseconds(START), reached_end=True)
+        return Reading(WEB, reach, None, 1, 9, 0.1, notes=("log damaged: zeros",))
+
+    report = world.look_with(lambda _: Scripted(damaged))
+    assert (phases(report), verdict(report)) == ([Phase.FRESH], Status.OK)
+    assert report.notes == ("labs: web: log damaged: zeros",)
+    assert "\nnote: labs: web: log damaged: zeros\n" in table(report)
 
 
 @pytest.mark.parametrize("error", [StoreError("disk full"), ZeroDivisionError("a bug")])
