@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import sqlite3
 
+    from argus_sched.agent.store.sqlite import Store
+
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     """The option that says whose state."""
@@ -23,12 +25,22 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 @contextlib.contextmanager
 def transaction(config: str | None) -> Iterator[sqlite3.Connection]:
     """A connection to the state of these settings, inside a write transaction."""
+    with contextlib.closing(_store(config)) as store, store.transaction() as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def snapshot(config: str | None) -> Iterator[sqlite3.Connection]:
+    """A connection to what that state holds now, for commands that only show; needs no right to write."""
+    with _store(config).snapshot() as connection:
+        yield connection
+
+
+def _store(config: str | None) -> Store:
     from argus_sched.agent.config.settings import load_settings
     from argus_sched.agent.store.sqlite import Store
 
-    state = load_settings(config, os.environ).state
-    with contextlib.closing(Store(state)) as store, store.transaction() as connection:
-        yield connection
+    return Store(load_settings(config, os.environ).state)
 
 
 def now() -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from typing import TYPE_CHECKING
 
 from argus_sched.cli import agent_state
@@ -10,6 +11,11 @@ from argus_sched.cli import agent_state
 if TYPE_CHECKING:
     from argus_sched.agent.store.incident_rows import Transition
     from argus_sched.agent.telling.incidents import Incident
+
+
+WIDTH = 80
+# Below what stands behind the instant.
+INDENT = " " * 22
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one line for each."""
+    """Print each with what was told of it."""
     from argus_sched.agent.store.incident_rows import recent_incidents, recent_transitions
 
-    with agent_state.transaction(args.config) as connection:
+    with agent_state.snapshot(args.config) as connection:
         if args.steps:
             lines = [_step(found) for found in recent_transitions(connection, args.match, args.limit)]
         else:
@@ -40,8 +46,9 @@ def _line(incident: Incident) -> str:
     from argus_sched.agent.telling.visible_text import visible
 
     lasted = "open" if incident.duration is None else length_text(incident.duration)
-    begin = f"{clock_text(incident.opened_at)}  {lasted:>7}  {incident.status.name:7}"
-    return f"{begin}  {visible(incident.subject)}  {visible(incident.summary)}  #{incident.id}"
+    status, subject = incident.status.name, visible(incident.subject)
+    begin = f"{clock_text(incident.opened_at)}  {lasted:>7}  {status:7}  {subject}  #{incident.id}"
+    return "\n".join([*_wrapped(begin), *_wrapped(visible(incident.summary), INDENT)])
 
 
 def _step(step: Transition) -> str:
@@ -51,4 +58,17 @@ def _step(step: Transition) -> str:
     told = f"told as {step.told}" if step.told else "not told"
     muted = f" ({visible(step.muted)})" if step.muted else ""
     moved = f"{step.from_state} → {step.to_state}  {step.to_status.name}"
-    return f"{clock_text(step.at)}  {visible(step.subject)}  {moved}  {step.cause}, {told}{muted}"
+    line = f"{clock_text(step.at)}  {visible(step.subject)}  {moved}  {step.cause}, {told}{muted}"
+    return "\n".join(_wrapped(line))
+
+
+def _wrapped(text: str, first_indent: str = "") -> list[str]:
+    """`text` in lines of the table's width; a name that is longer stays in one piece."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first_indent,
+        subsequent_indent=INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

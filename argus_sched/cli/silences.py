@@ -19,7 +19,7 @@ def run(args: argparse.Namespace) -> int:
     from argus_sched.agent.store.silence_rows import active_silences
     from argus_sched.agent.telling.visible_text import visible
 
-    with agent_state.transaction(args.config) as connection:
+    with agent_state.snapshot(args.config) as connection:
         silences = active_silences(connection, agent_state.now())
     for silence in silences:
         by = f" ({visible(silence.by)})" if silence.by else ""

@@ -72,6 +72,19 @@ class Store:
             raise _damaged(self.path, error) from error
 
     @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A copy in memory of what the file holds, empty tables without one; needs no right to write.
+
+        The tables are this version's, whatever version wrote the file.
+        """
+        with self._errors("read"), contextlib.closing(_in_memory()) as copy:
+            if self.path.exists():
+                with contextlib.closing(_open_for_reading(self.path)) as connection:
+                    connection.backup(copy)
+            _migrate(copy, self.path)
+            yield copy
+
+    @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a write transaction: committed at the end, rolled back on an error."""
         with self._errors("written"):
@@ -140,6 +153,10 @@ def _open_for_reading(path: Path) -> sqlite3.Connection:
         # Where nothing may be written, SQLite cannot make the index of the WAL; the file alone will do.
         connection.close()
         return sqlite3.connect(f"{uri}?immutable=1", isolation_level=None, uri=True)
+
+
+def _in_memory() -> sqlite3.Connection:
+    return sqlite3.connect(IN_MEMORY, isolation_level=None)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -90,13 +93,76 @@ def test_an_incident_is_listed_and_acknowledged_by_its_tag(
     assert main(["history"]) == 0
     listed = capsys.readouterr().out
     (tag,) = re.findall(r"#(i\w{7})", listed)
-    assert "open  CRIT     labs/nightly  no run for 2h" in listed
+    assert re.search(rf"open  CRIT     labs/nightly  #{tag}\n +no run for 2h\n", listed)
     assert main(["ack", f"#{tag}"]) == 0
     assert capsys.readouterr().out == f"acknowledged #{tag}: CRIT labs/nightly\n"
     assert main(["history", "labs/*", "--steps"]) == 0
     assert "labs/nightly  ok → firing  CRIT  fired, told as fired" in capsys.readouterr().out
     assert main(["history", "shop/*"]) == 0
     assert capsys.readouterr().out == "no incident on record matches shop/*\n"
+
+
+def test_history_stays_within_the_width_of_a_terminal(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = datetime.now(UTC)
+    long = Result("labs", "scheduler_jobs", "labs/" + "x" * 30, Status.CRIT, Phase.STALE, "no run seen " * 20)
+    report = PassReport(now, (long,), (), complete=True, seconds=0.1)
+    store = Store(config.parent / "state.db")
+    with store.transaction() as connection:
+        IncidentTeller(store, [], NotifySettings(), timedelta(minutes=1)).decide(connection, report, now)
+    store.close()
+    for arguments in (["history"], ["history", "--steps"]):
+        assert main(arguments) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) > 1
+        assert max(map(len, lines)) <= 80
+
+
+AS_ANOTHER = """
+import os, sys
+from argus_sched.agent.config import settings
+from argus_sched.agent.store import incident_rows, silence_rows, sqlite
+from argus_sched.agent.telling import messages, visible_text
+from argus_sched.cli import agent_state, history, main, silences
+# From here on the interpreter's own files may be out of reach.
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("command", "words"), [("history", "labs/nightly"), ("silences", "deploy")])
+def test_what_only_shows_needs_no_right_to_write(
+    wrong: Store, config: Path, command: str, words: str
+) -> None:
+    assert main(["silence", "labs/*", "--for", "2h", "--reason", "deploy"]) == 0
+    wrong.close()
+    for folder in config.parents:
+        if folder.stat().st_uid == os.geteuid() and not folder.stat().st_mode & 0o001:
+            folder.chmod(0o755)
+    config.parent.chmod(0o555)
+    try:
+        shown = subprocess.run(
+            [sys.executable, "-c", AS_ANOTHER, command, "--config", str(config)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path(__file__).parents[3],
+        )
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert words in shown.stdout
+    finally:
+        config.parent.chmod(0o755)
+
+
+@pytest.mark.parametrize("command", ["history", "silences"])
+def test_what_only_shows_makes_no_state(
+    config: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([command]) == 0
+    assert capsys.readouterr().out.startswith("no ")
+    assert list(config.parent.glob("state*")) == []
 
 
 @pytest.fixture
