@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from argus_sched import due_times
@@ -121,3 +122,11 @@ class Pack:
     databases: tuple[DatabaseSpec, ...]
     checks: tuple[JobsCheck | LockCheck, ...]
     warnings: tuple[str, ...] = field(default=())
+
+
+def without_locks(packs: Iterable[Pack]) -> tuple[Pack, ...]:
+    """The packs with their jobs only."""
+    return tuple(
+        replace(pack, checks=tuple(check for check in pack.checks if isinstance(check, JobsCheck)))
+        for pack in packs
+    )

@@ -19,6 +19,7 @@ UNKNOWN = 3
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("argus_sched.cli.check", "look at every job and lock once; exit 0/1/2/3"),
     "explain": ("argus_sched.cli.explain", "show the evidence and the arithmetic behind one target"),
+    "simulate": ("argus_sched.cli.simulate", "tell what would be graded when, with nothing touched"),
     "events": ("argus_sched.cli.events", "print what was understood of a log, one JSON object a line"),
     "validate": ("argus_sched.cli.validate", "check config and packs without touching anything"),
     "discover": ("argus_sched.cli.discover", "write a pack from the jobs seen in a log"),

@@ -23,18 +23,28 @@ EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options every command that looks needs."""
-    parser.add_argument(
-        "--config", metavar="FILE", help="settings; else $ARGUS_CONFIG, /etc/argus-sched/argus.yaml"
-    )
+    add_config(parser)
     parser.add_argument(
         "--pack", metavar="FILE", nargs="+", action="extend", help="packs, instead of the settings'"
     )
     parser.add_argument(
         "--now",
         metavar="TIME",
-        type=_instant,
+        type=instant,
         help="judge as if it were TIME; writes no state, sends nothing",
     )
+    add_timeout(parser)
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """The option that says whose settings."""
+    parser.add_argument(
+        "--config", metavar="FILE", help="settings; else $ARGUS_CONFIG, /etc/argus-sched/argus.yaml"
+    )
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """The option that bounds looking."""
     parser.add_argument(
         "--timeout", metavar="LENGTH", type=_length, help="deadline of the whole pass, such as 30s"
     )
@@ -97,7 +107,8 @@ def _give_up(seconds: float) -> None:
     os._exit(UNKNOWN)
 
 
-def _instant(text: str) -> datetime:
+def instant(text: str) -> datetime:
+    """The type of an argument that is an instant."""
     from argus_sched.agent.instants import parse_rfc3339
 
     try:
