@@ -80,9 +80,10 @@ class Case:
         """The judged span in seconds."""
         return self.span[0] / 1000.0, self.span[1] / 1000.0
 
-    def killed_during(self, worker: str, since: float) -> bool:
-        """Whether a fault killed `worker` at `since` or later."""
-        return self.kills.get(worker, 0.0) >= since
+    def killed_during(self, worker: str, since: float, until: float | None = None) -> bool:
+        """Whether a fault killed `worker` at `since` or later, and not after `until`."""
+        killed = self.kills.get(worker)
+        return killed is not None and since <= killed and (until is None or killed <= until)
 
     def violation(self, rule: str, message: str, fire: Fire = ("", 0), at: float | None = None) -> Violation:
         self._told += 1

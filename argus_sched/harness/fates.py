@@ -12,8 +12,6 @@ from argus_sched.harness.verdict import Violation, iso
 
 # How long after its end a run may still be unknown to the scheduler's own ledger.
 UNTOLD = 1.0
-# How long after its sender was killed a claim may still be carried out by the database.
-ON_ITS_WAY = 0.4
 
 
 def doubled(case: Case) -> Iterator[Violation]:
@@ -65,11 +63,13 @@ def fates_of(case: Case) -> Fates:
 def _fate_of_missing(case: Case, fire: Fire, leaderless: Iterable[tuple[float, float]], fates: Fates) -> None:
     claim, due = case.claims.get(fire), fire[1] / 1000.0
     if claim is not None and claim.outcome == "interrupted":
-        if case.killed_during(claim.worker, claim.at - ON_ITS_WAY):
+        # The database may carry out what it was sent before the kill, some time after it.
+        if case.killed_during(claim.worker, claim.at - case.rules.in_flight, claim.ended):
             fates.interrupted += 1
         else:
             said = (
-                f"{fire[0]} due {iso(fire[1])} is recorded as interrupted, but {claim.worker} was not killed"
+                f"{fire[0]} due {iso(fire[1])} is recorded as interrupted, "
+                f"but {claim.worker} was not killed between its claim and that record"
             )
             fates.unexplained.append(case.violation("interrupted", said, fire, claim.at))
     elif any(left <= due and due + case.rules.catch_up_window <= right for left, right in leaderless):

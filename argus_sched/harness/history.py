@@ -41,7 +41,10 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A row of the scheduler's own ledger, read after the run; `outcome` is empty while it is open."""
+    """A row of the scheduler's own ledger, read after the run.
+
+    While it is open, `outcome` is empty and `ended` None.
+    """
 
     at: float
     worker: str
@@ -49,6 +52,7 @@ class Claimed:
     due_ms: int
     outcome: str
     attempt: int = 1
+    ended: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from argus_sched.harness.figures import Bound
 from argus_sched.harness.verdict import Rules
 
 TRUST = 0.8
+# The database gives a claim up after this long, seconds.
+LONGEST_CLAIM = 5.0
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,19 @@ class Profile:
     def rules(self, *, elects: bool = True) -> Rules:
         """What the judge holds a run of this profile to; without an election every worker leads, always."""
         if not elects:
-            return Rules(two_leaders=inf, two_services=inf)
+            return Rules(two_leaders=inf, two_services=inf, in_flight=LONGEST_CLAIM)
         patience = self.lease / 2 if self.lease else self.probe + self.tick
         leaderless = 2 * self.silence + self.probe + 2.0
+        # A dead leader's claim is refused once another leads, which takes a lease at most.
+        in_flight = min(self.lease or LONGEST_CLAIM, LONGEST_CLAIM)
         # A job whose worker died may wait until that is certain, which takes two leases.
         quiet_after = 3 * self.silence + 2.0
         return Rules(
-            two_leaders=patience, leaderless=leaderless, quiet_after=quiet_after, bounds=self.bounds()
+            two_leaders=patience,
+            leaderless=leaderless,
+            quiet_after=quiet_after,
+            in_flight=in_flight,
+            bounds=self.bounds(),
         )
 
     def bounds(self) -> dict[str, Bound]:

@@ -121,4 +121,4 @@ def claims(ground: Ground, jobs: Sequence[Plan], span: tuple[int, int]) -> Itera
     for row in ground.witness.ledger(ground.cluster.settings.namespace, due - ground.cluster.finished()):
         outcome = "" if row.outcome in OPEN else row.outcome
         worker = names.get(row.instance, row.instance)
-        yield Claimed(row.claimed_at, worker, row.job, row.due_ms, outcome, row.attempt)
+        yield Claimed(row.claimed_at, worker, row.job, row.due_ms, outcome, row.attempt, row.ended_at)

@@ -18,6 +18,7 @@ class Rules:
     overtake a demotion by milliseconds, which is why claims carry the safety. `leaderless` is the longest
     spell without a leader while the database answers; None where nobody leads by design. `off_jitter` is how
     long after its computed jitter a fire may start while nothing is wrong, which is `quiet_after` a fault.
+    `in_flight` is how long after its sender was killed a claim may still be carried out by the database.
     """
 
     catch_up_window: float = 600.0
@@ -27,6 +28,7 @@ class Rules:
     leaderless: float | None = None
     off_jitter: float = 0.5
     quiet_after: float = 5.0
+    in_flight: float = 1.0
     bounds: Mapping[str, figures.Bound] = field(default_factory=dict)
 
 

@@ -25,7 +25,8 @@ ORDER BY pid
 _SEAT = "SELECT pid, application_name, client_port FROM pg_stat_activity WHERE pid = %s"
 _LEDGER = """
 SELECT extract(epoch FROM r.claimed_at)::float8, r.worker::text, r.job_id,
-       round(extract(epoch FROM r.due) * 1000)::bigint, r.outcome, r.attempt
+       round(extract(epoch FROM r.due) * 1000)::bigint, r.outcome, r.attempt,
+       extract(epoch FROM r.finished_at)::float8
 FROM argus_sched.run r JOIN unnest(%s::text[], %s::bigint[]) AS f (job, due_ms)
   ON r.job_id = f.job AND r.due = to_timestamp(f.due_ms / 1000.0)
 WHERE r.namespace = %s AND r.origin = 'schedule' ORDER BY r.claimed_at
@@ -35,7 +36,7 @@ OPEN = ("running", "given_back")
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """One row of the scheduler's ledger; `claimed_at` in seconds, `due_ms` in milliseconds, since 1970."""
+    """One row of the scheduler's ledger; instants in seconds, `due_ms` in milliseconds, since 1970."""
 
     claimed_at: float
     instance: str
@@ -43,6 +44,7 @@ class LedgerRow:
     due_ms: int
     outcome: str
     attempt: int
+    ended_at: float | None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from argus_sched.harness.history import (
     Claimed,
     Died,
     Event,
+    Fault,
     Finished,
     Frozen,
     History,
@@ -22,6 +23,7 @@ from argus_sched.harness.history import (
     Started,
 )
 from argus_sched.harness.invariants import judge
+from argus_sched.harness.profiles import profile
 from argus_sched.harness.verdict import Rules, Verdict
 
 T0 = 1_800_000_000  # a whole second
@@ -157,8 +159,12 @@ def killed(worker: str, at: float) -> list[Event]:
     return [Died(T0 + at, worker, "kill")]
 
 
-def claim(second: int, outcome: str, worker: str = "a", at: float = 0.0005) -> list[Event]:
-    return [Claimed(T0 + second + at, worker, "tick", (T0 + second) * 1000, outcome)]
+def claim(
+    second: int, outcome: str, worker: str = "a", at: float = 0.0005, ended: float | None = None
+) -> list[Event]:
+    """The ledger's row of the due time `second`, claimed `at` after it and closed at second `ended`."""
+    closed = None if ended is None else T0 + ended
+    return [Claimed(T0 + second + at, worker, "tick", (T0 + second) * 1000, outcome, ended=closed)]
 
 
 OTHERS = [*run(1), *run(3, "b"), *run(4, "b")]
@@ -187,7 +193,34 @@ OTHERS = [*run(1), *run(3, "b"), *run(4, "b")]
             id="killed with the claim on its way",
         ),
         pytest.param(
-            [*claim(2, "interrupted"), *killed("a", 1.5)], ["interrupted"], 0, id="recorded, killed before"
+            [*claim(2, "interrupted"), *killed("a", 1.001)], [], 1, id="killed with a claim long on its way"
+        ),
+        pytest.param(
+            [*claim(2, "interrupted"), *killed("a", 0.9)],
+            ["interrupted"],
+            0,
+            id="killed before, longer than a claim may be on its way",
+        ),
+        pytest.param(
+            [*claim(2, "interrupted", ended=2.9), *killed("a", 2.5)], [], 1, id="killed, then recorded"
+        ),
+        pytest.param(
+            [*claim(2, "interrupted", ended=2.4), *killed("a", 2.5)],
+            ["interrupted"],
+            0,
+            id="recorded, then killed for another reason",
+        ),
+        pytest.param(
+            [*claim(2, "interrupted"), Frozen(T0 + 2.0006, T0 + 3.9, "a")],
+            ["interrupted"],
+            0,
+            id="recorded, only frozen",
+        ),
+        pytest.param(
+            [*claim(2, "interrupted"), Fault(T0 + 1.9, T0 + 3.9, "partition", "a", True, T0 + 1.9)],
+            ["interrupted"],
+            0,
+            id="recorded, only cut off",
         ),
         pytest.param(
             [*claim(2, ""), *killed("a", 2.0006)], ["lost"], 0, id="claimed, killed, never recorded"
@@ -208,6 +241,16 @@ def test_interrupted_is_accepted_only_where_a_kill_explains_it(
 
 def again(second: float, worker: str, **more: object) -> list[Event]:
     return run(second, worker, job="again", **more)  # type: ignore[arg-type]  # keyword arguments of `run`
+
+
+@pytest.mark.parametrize(
+    ("name", "elects", "seconds"),
+    [("default", True, 3.0), ("fast", True, 1.0), ("recipe", True, 5.0), ("fast", False, 5.0)],
+)
+def test_a_claim_is_on_its_way_for_a_lease_or_as_long_as_the_database_lets_it(
+    name: str, elects: bool, seconds: float
+) -> None:
+    assert profile(name).rules(elects=elects).in_flight == seconds
 
 
 REST = [*again(1, "a"), *again(3, "b"), *again(4, "b")]
