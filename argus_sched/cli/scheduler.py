@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from argus_sched.scheduling.scheduler import Scheduler
 
 ENVIRONMENT = "ARGUS_SCHEDULER_DSN"
+LONGEST_COOLDOWN = 86_400
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,11 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one = _listing(_command(commands, "runs", show_runs, "the latest runs, newest first"))
     one.add_argument("--job", metavar="ID", help="only this job")
     one.add_argument("--outcome", help="only this outcome, such as error or interrupted")
-    one.add_argument("--limit", type=int, default=20, metavar="N")
+    one.add_argument("--limit", type=_count, default=20, metavar="N")
     one = _command(commands, "resign", resign, "ask the leader to let another worker lead")
     _database(one)
     one.add_argument("--namespace", required=True)
-    one.add_argument("--cooldown", type=float, default=60.0, metavar="SECONDS")
+    one.add_argument("--cooldown", type=_seconds, default=60.0, metavar="SECONDS")
     one = _command(commands, "pack", pack, "write the agent's check pack from the declared jobs")
     one.add_argument("target", metavar="MODULE:ATTR")
     one.add_argument(
@@ -38,6 +39,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     one.add_argument("--container", metavar="NAME", help="the container whose log the agent reads")
     one.add_argument("--dsn-env", metavar="VAR", help="the variable that holds the agent's DSN")
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 1 <= number < 2**31:
+        raise argparse.ArgumentTypeError(f"{text} is not from 1 to 2,147,483,647")
+    return number
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= LONGEST_COOLDOWN:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0 to {LONGEST_COOLDOWN} seconds")
+    return seconds
 
 
 def _command(commands: Any, name: str, call: Callable[[argparse.Namespace], int], text: str) -> Any:
@@ -67,10 +82,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def run_worker(args: argparse.Namespace) -> int:
-    """Run the scheduler until SIGTERM or SIGINT; 0 when its runs ended in time, else 1."""
+    """Run the scheduler until SIGTERM or SIGINT; 0 when its runs ended in time, else 1.
+
+    As in a web application, a job that was declared wrongly does not keep the others from running.
+    """
     import logging
     import signal
     import threading
+
+    from argus_sched.errors import SchedulerError
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     scheduler = load(args.target)
@@ -78,6 +98,8 @@ def run_worker(args: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     scheduler.start()
+    if not scheduler.running:
+        raise SchedulerError(f"nothing can run: {scheduler.status().problem}")
     stop.wait()
     return 0 if scheduler.stop() else 1
 
@@ -164,8 +186,11 @@ def resign(args: argparse.Namespace) -> int:
 def pack(args: argparse.Namespace) -> int:
     """Write the pack, or compare with one: 0 when it fits the declared jobs, else 2 and what differs."""
     from argus_sched.cli import scheduler_pack
+    from argus_sched.errors import SettingsError
 
     scheduler = load(args.target)
+    if scheduler.problems:
+        raise SettingsError("; ".join(scheduler.problems))
     if args.check is None:
         print(scheduler_pack.text_of(scheduler, args.container, args.dsn_env), end="")
         return 0
@@ -194,10 +219,11 @@ def load(target: str) -> Scheduler:
             found = getattr(found, name)
     except (ImportError, AttributeError) as error:
         raise SettingsError(f"there is no {target}: {error}") from error
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise SettingsError(f"{module_name} cannot be imported: {what}") from error
     if not isinstance(found, Scheduler):
         raise SettingsError(f"{target} is {type(found).__name__}, not a Scheduler")
-    if found.problems:
-        raise SettingsError("; ".join(found.problems))
     return found
 
 

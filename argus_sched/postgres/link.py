@@ -22,6 +22,7 @@ from psycopg.rows import TupleRow
 
 from argus_sched.errors import ClaimStoreError, SchedulerError, SchemaError
 from argus_sched.postgres.connection import read_dsn
+from argus_sched.postgres.preflight import pooled
 from argus_sched.scheduling.claims import OutcomeUnknownError
 
 Connection = psycopg.Connection[TupleRow]
@@ -88,9 +89,15 @@ class Link:
         except psycopg.Error as error:
             self._drop()
             raise ClaimStoreError(f"the database cannot be reached: {_one_line(error)}") from error
+        except ClaimStoreError:
+            self._drop()
+            raise
         return self._connection
 
     def _prepare(self, connection: Connection) -> None:
+        # Before anything is set: behind a pooler the settings and the lock would be its next user's.
+        if pooler := behind_pooler(connection):
+            raise ClaimStoreError(pooler)
         for setting, value in self._settings.items():
             connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
         if self._on_open:
@@ -132,6 +139,13 @@ class Link:
 def conninfo(dsn: str, **parameters: int) -> str:
     """A libpq connection string of `dsn` (SQLAlchemy's form too), with a bounded wait, and `parameters`."""
     return make_conninfo("", **{"connect_timeout": 5, **read_dsn(dsn), **parameters})
+
+
+def behind_pooler(connection: Connection) -> str:
+    """Why this connection is refused, where another server process answers than was announced; else empty."""
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    info = connection.info
+    return "" if row == (info.backend_pid,) else pooled(f"{info.host}:{info.port}/{info.dbname}")
 
 
 def _speaks_up(connection: Connection) -> bool:

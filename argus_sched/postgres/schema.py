@@ -11,7 +11,7 @@ from psycopg import errors, sql
 
 from argus_sched.advisory_keys import MIGRATION
 from argus_sched.errors import SchemaError
-from argus_sched.postgres.link import Connection, conninfo
+from argus_sched.postgres.link import Connection, behind_pooler, conninfo
 
 SCHEMA = "argus_sched"
 TABLES = ("leader", "namespace", "job", "job_switch", "run", "worker")
@@ -45,6 +45,8 @@ def migrate(dsn: str, timeout: float = LOCK_TIMEOUT) -> list[str]:
         # The versions first: a role that may not create tables starts fine on current ones.
         if not _missing(connection):
             return []
+        if pooler := behind_pooler(connection):
+            raise SchemaError(pooler)
         _lock(connection, timeout)
         try:
             return [_apply(connection, step) for step in _missing(connection)]

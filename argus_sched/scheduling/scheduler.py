@@ -182,6 +182,11 @@ class Scheduler:
             self._failure = str(error)
             _log.error("the scheduler is not running: %s", error)
 
+    @property
+    def running(self) -> bool:
+        """True from `start` to `stop` in this process, whether or not it leads or its database is there."""
+        return self._running() is not None
+
     def stop(self, timeout: float | None = None) -> bool:
         """Hand leadership over, let runs end for at most `timeout` seconds; True when all of them did."""
         with self._lock:

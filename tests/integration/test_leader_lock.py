@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import tempfile
 import threading
@@ -26,6 +25,7 @@ from argus_sched.scheduling.leadership import Cause, Role, Timing, retreat
 from argus_sched.scheduling.ports import SessionLostError, WaitUnsupportedError
 from argus_sched.scheduling.wakeup import WakeUp
 from tests.workers.election_cluster import Connection, holders, prepare
+from tests.workers.pgbouncer import pgbouncer
 from tests.workers.proxy import Proxy
 
 KEY = LEADER.number
@@ -544,38 +544,6 @@ def replica_of(primary: EmbeddedPostgres) -> Iterator[EmbeddedPostgres]:
         yield replica.start()
     finally:
         replica.destroy()
-
-
-@contextlib.contextmanager
-def pgbouncer(server_port: int, mode: str) -> Iterator[int]:
-    port = free_port()
-    folder = Path(tempfile.mkdtemp(prefix="argus-pgbouncer-"))
-    folder.chmod(0o755)
-    (folder / "users.txt").write_text('"postgres" ""\n')
-    (folder / "pgbouncer.ini").write_text(
-        f"[databases]\n* = host=127.0.0.1 port={server_port}\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = trust\n"
-        f"auth_file = {folder}/users.txt\npool_mode = {mode}\ndefault_pool_size = 1\n"
-    )
-    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-    process = subprocess.Popen(
-        ["pgbouncer", "-q", str(folder / "pgbouncer.ini")],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        **user,  # type: ignore[call-overload]
-    )
-    try:
-        wait_for(lambda: listens(port))
-        yield port
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def listens(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-        return True
-    return False
 
 
 def as_version_13(data: bytes) -> bytes:

@@ -25,6 +25,7 @@ from argus_sched import (
     JobError,
     Scheduler,
     SchedulerError,
+    SchemaError,
     SettingsError,
     Timing,
     cron,
@@ -35,6 +36,7 @@ from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres, free_port
 from argus_sched.scheduling.apscheduler_engine import RUN_LOGGER
 from argus_sched.scheduling.leadership import Role
+from tests.workers.pgbouncer import pgbouncer
 from tests.workers.scheduler_cluster import ROOT, until
 
 KEYS = """
@@ -509,6 +511,27 @@ def test_a_role_that_may_not_create_the_tables(new: New, plain_role: str) -> Non
     scheduler = new(plain_role, migrate=True)
     counting(scheduler)
     assert "role plain_role may not create the tables of argus-sched" in problem(scheduler)
+
+
+@pytest.mark.pgbouncer
+@pytest.mark.parametrize("coordination", ["leader", "every_worker"])
+def test_a_pooler_is_refused_and_nothing_of_ours_stays_in_its_session(
+    new: New, database: str, postgres: EmbeddedPostgres, coordination: str
+) -> None:
+    with pgbouncer(postgres.port, "transaction") as port:
+        pooled = database.replace(f":{postgres.port}/", f":{port}/")
+        with pytest.raises(SchemaError, match="pooler such as pgbouncer"):
+            schema.migrate(pooled)
+        schema.migrate(database)
+        scheduler = new(pooled, coordination=coordination)
+        ran = counting(scheduler)
+        assert "is reached through a connection pooler such as pgbouncer" in problem(scheduler)
+        with psycopg.connect(pooled, autocommit=True) as next_user:
+            for setting in ("statement_timeout", "idle_session_timeout"):
+                assert next_user.execute(f"SHOW {setting}".encode()).fetchone() == ("0",)
+        assert ask(database, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)]
+        assert ran == []
+        scheduler.stop()
 
 
 def test_another_namespace_on_the_same_key(new: New) -> None:

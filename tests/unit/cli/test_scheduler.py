@@ -43,6 +43,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(folder: Path, name: str = "Daily jobs", key: int = 911_000_001, more: str = "") -> None:
     (folder / "shop_jobs.py").write_text(MODULE.format(name=name, key=key, more=more))
+    (folder / "explodes.py").write_text("raise ValueError('at import,\\nsecond line')\n")
+    (folder / "leaves.py").write_text("raise SystemExit(0)\n")
+    (folder / "unsafe.py").write_text(
+        "from argus_sched import Scheduler, Timing\n"
+        "scheduler = Scheduler('postgresql://x/x', namespace='shop', timing=Timing(lease=1.0))\n"
+    )
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -112,6 +118,12 @@ def test_a_change_without_the_pack_is_noticed(folder: Path, change: dict[str, st
         (["migrate", "--dsn", "postgresql://postgres@127.0.0.1:1/x"], "the database cannot be asked"),
         (["jobs", "--dsn", "not a dsn"], "the DSN of the database cannot be read"),
         (["resign", "--dsn", "x"], "the following arguments are required: --namespace"),
+        (["resign", "--dsn", "x", "--namespace", "x", "--cooldown", "nan"], "nan is not from 0 to 86400 sec"),
+        (["resign", "--dsn", "x", "--namespace", "x", "--cooldown=-1"], "-1 is not from 0 to 86400 seconds"),
+        (["runs", "--dsn", "x", "--limit", "0"], "0 is not from 1 to"),
+        (["run", "explodes:x"], "explodes cannot be imported: ValueError: at import, second line"),
+        (["pack", "leaves:x"], "leaves cannot be imported: SystemExit: 0"),
+        (["run", "unsafe:scheduler"], "nothing can run: unsafe timing: tick + tick_timeout"),
     ],
 )
 def test_trouble_is_one_line_and_exit_code_3(
