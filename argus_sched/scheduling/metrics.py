@@ -49,7 +49,7 @@ class Metrics:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.claims: Counter[str] = Counter(won=0, lost=0, unknown=0)
-        self.dues_missed: Counter[str] = Counter()
+        self.dues_missed: Counter[str] = Counter(expired=0, coalesced=0, skipped=0, refused=0)
         self.changes: Counter[str] = Counter()
         self.lateness_seconds = Histogram(LATENESS_BUCKETS)
         self.promotion_seconds = Histogram(SECONDS_BUCKETS)
@@ -105,7 +105,9 @@ class SchedulerCollector:
         yield self._counter("dues_missed", "due times given up, by reason", metrics.dues_missed, "reason")
         yield self._total("skipped_overlap", "due times skipped at max_instances", metrics.skipped_overlap)
         yield self._total("interrupted", "runs whose worker died, not run again", metrics.interrupted)
-        yield self._gauge("disabled_jobs", "jobs that are switched off", metrics.disabled_jobs)
+        # Only the leader keeps counting; what a standby once counted may be long past.
+        disabled = metrics.disabled_jobs if leads else 0
+        yield self._gauge("disabled_jobs", "jobs that are switched off, on the leader", disabled)
         yield self._gauge("clock_offset_seconds", "the store's clock minus ours", metrics.clock_offset)
         yield self._histogram("lateness_seconds", "nominal due time to start", metrics.lateness_seconds)
         yield self._histogram("promotion_seconds", "lock won to firing", metrics.promotion_seconds)

@@ -274,6 +274,7 @@ class Scheduler:
 
     def _switch(self, job_id: str, enabled: bool, by: str, reason: str) -> bool:
         job = self._registry[job_id]
+        check_words(by, reason)
         store = self._needed().store
         return store.switch(job.id, enabled, by, reason, self._clock.now())
 
@@ -327,6 +328,14 @@ class Scheduler:
             instance=instance,
             auto_disable=self._auto_disable,
         )
+
+
+def check_words(by: object, reason: object) -> None:
+    """Return when a switch of a job can be logged and kept with these words; else JobError."""
+    if not isinstance(by, str) or not by.strip() or not by.isprintable():
+        raise JobError(f"by={by!r} names nobody: say in one line who switches the job")
+    if not isinstance(reason, str) or not " ".join(reason.split()).isprintable():
+        raise JobError(f"reason={reason!r} cannot be kept: say it in printable text")
 
 
 def check_service(name: str, service: object, settings: Settings) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -341,6 +342,9 @@ def test_switching_a_job_off_and_on_is_heard_by_every_worker_and_logged(
         'Job "Tick" (id=tick) enabled by ben',
         'Job "Tick" (id=tick) disabled by anna: the supplier is down',
     ]
+    for by, reason in (("", "x"), (None, "x"), ("anna", None), ("anna", "\x00")):
+        with pytest.raises(JobError, match=r"names nobody|cannot be kept"):
+            one.pause("tick", by=by, reason=reason)
     audit = ask(database, "SELECT enabled, who, reason FROM argus_sched.job_switch ORDER BY id")
     assert audit == [
         (False, "anna", "migration"),
@@ -401,6 +405,16 @@ def test_status_and_metrics_tell_what_this_worker_is(new: New) -> None:
     assert 'argus_scheduler_leader_changes_total{cause="elected",namespace="test"} 1.0' in text
     assert 'argus_scheduler_promotion_seconds_count{namespace="test"} 1.0' in text
     assert 'argus_scheduler_tick_seconds_count{namespace="test"} 0.0' not in text
+
+
+@pytest.mark.prometheus
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_has_no_complaint_about_the_metrics(new: New) -> None:
+    registry = CollectorRegistry()
+    registry.register(new().metrics())
+    text = generate_latest(registry)
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_the_line_of_a_run_is_apschedulers_and_only_real_runs_print_it(

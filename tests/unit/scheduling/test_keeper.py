@@ -207,7 +207,7 @@ def test_a_given_back_fire_that_grew_too_old_is_missed_and_counted() -> None:
     stage.store.lost = [orphan("once", dead=False, minutes_ago=60)]
     stage.keeper.run_once()
     assert "expire" in stage.store.calls
-    assert stage.metrics.dues_missed == {"expired": 1}
+    assert +stage.metrics.dues_missed == {"expired": 1}
 
 
 def test_a_claim_whose_answer_never_came_is_given_back() -> None:

@@ -38,6 +38,7 @@ def test_every_number_has_its_series() -> None:
         'argus_scheduler_claims_total{namespace="labs",outcome="lost"}': 0,
         'argus_scheduler_claims_total{namespace="labs",outcome="unknown"}': 0,
         'argus_scheduler_dues_missed_total{namespace="labs",reason="expired"}': 12,
+        'argus_scheduler_dues_missed_total{namespace="labs",reason="coalesced"}': 0,
         'argus_scheduler_skipped_overlap_total{namespace="labs"}': 1,
         'argus_scheduler_interrupted_total{namespace="labs"}': 0,
         'argus_scheduler_disabled_jobs{namespace="labs"}': 0,
@@ -63,6 +64,13 @@ def test_no_label_collides_with_those_of_a_scrape() -> None:
 
 def test_a_standby_exports_the_same_series() -> None:
     assert scrape(Metrics(), leads=False).keys() == scrape(Metrics()).keys()
+
+
+def test_only_the_leader_tells_how_many_jobs_are_off() -> None:
+    metrics = Metrics()
+    metrics.disabled_jobs = 2
+    name = 'argus_scheduler_disabled_jobs{namespace="labs"}'
+    assert (scrape(metrics)[name], scrape(metrics, leads=False)[name]) == (2, 0)
 
 
 def test_without_the_library_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
