@@ -20,6 +20,7 @@ _LEVELS = {
     "fire_interrupted": logging.ERROR,
     "claim_unknown": logging.WARNING,
     "store_away": logging.WARNING,
+    "clock_differs": logging.WARNING,
     "unguarded": logging.WARNING,
     "engine_failed": logging.ERROR,
     "schedule_set_differs": logging.WARNING,

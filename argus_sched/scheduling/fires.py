@@ -28,6 +28,7 @@ from argus_sched.scheduling.claims import (
     Verdict,
     Want,
 )
+from argus_sched.scheduling.congestion import Congestion
 from argus_sched.scheduling.decisions import MOST_WANTS, Decision, Look, Seen, decide
 from argus_sched.scheduling.job import Fire, Job, JobRegistry
 from argus_sched.scheduling.reign import Reign
@@ -81,6 +82,7 @@ class Fires:
         self._taking: tuple[Orphan, ...] = ()
         self._backoff = Backoff(first=0.02, ceiling=0.5)
         self._failures = 0
+        self._congestion = Congestion()
         self.last_turn = clock.elapsed()
         self.problem = ""  # why nothing can be claimed, as one sentence
         self.wake = threading.Event()
@@ -164,11 +166,18 @@ class Fires:
         look = self.look(reign)
         decision = decide(look)
         self.settle(reign, decision)
-        self._failures, self.problem = 0, ""
+        self._failures = 0
+        self._notice_congestion(len(reign.pending))
         if not reign.pending and not reign.orphans:
             return self._until_start(reign, look.now)
         # More may be due of what was just answered; without free slots or room, an end wakes us earlier.
         return 0.0 if (decision.wants or decision.orphans) and self._runs.free > 0 else WAITING
+
+    def _notice_congestion(self, waiting: int) -> None:
+        was = self.problem
+        self.problem = self._congestion.look(waiting, self._runs.free, self._runs.size, self._clock.elapsed())
+        if self.problem and not was:
+            _log.warning("%s", self.problem)
 
     def _load(self, reign: Reign) -> None:
         view = self._declare(reign)

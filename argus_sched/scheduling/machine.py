@@ -264,7 +264,7 @@ class Machine:
         self._resign()
 
     def _on_beat(self, beat: Beat) -> None:
-        self._metrics.clock_offset = beat.offset
+        self._report.clock(beat.offset)
         if self.elector is not None and self.elector.is_trusted():
             self._metrics.tick_seconds.observe(self.elector.tick_seconds)
         if beat.resign_for is not None and self.elector is not None:

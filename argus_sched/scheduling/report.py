@@ -9,6 +9,8 @@ from argus_sched.scheduling.events import Events
 from argus_sched.scheduling.job import Fire
 from argus_sched.scheduling.metrics import Metrics
 
+CLOCK_TOLERANCE = 2.0  # seconds
+
 
 class Report:
     """What the firing services tell; nothing in here decides anything."""
@@ -16,6 +18,7 @@ class Report:
     def __init__(self, events: Events, metrics: Metrics) -> None:
         self._events = events
         self._metrics = metrics
+        self._clock_differs = False
 
     def answered(self, want: Want, verdict: Verdict) -> None:
         """The store answered one want."""
@@ -47,6 +50,15 @@ class Report:
         """The answer to `count` claims never came."""
         self._metrics.claim("unknown", count)
         self._events("claim_unknown", {"count": count, "error": error})
+
+    def clock(self, offset: float) -> None:
+        """The store's clock minus ours; jobs run by ours, so a difference that matters is told, once."""
+        self._metrics.clock_offset = offset
+        differs = abs(offset) > CLOCK_TOLERANCE
+        if differs and not self._clock_differs:
+            hint = "jobs run by this worker's clock: synchronise it with the store's"
+            self._events("clock_differs", {"seconds": round(offset, 3), "hint": hint})
+        self._clock_differs = differs
 
     def store_away(self, error: Exception) -> None:
         """The store of claims cannot be used: nothing fires until it can."""

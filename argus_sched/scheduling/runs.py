@@ -50,6 +50,11 @@ class Runs:
         """How many more fires may be claimed: a claimed fire starts at once or not at all."""
         return self._pool.size - len(self._open)
 
+    @property
+    def size(self) -> int:
+        """How many fires may run at the same time."""
+        return self._pool.size
+
     def running(self, job_id: str) -> int:
         """Runs of one job that are open here."""
         return self._running[job_id]

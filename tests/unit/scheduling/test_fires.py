@@ -393,3 +393,18 @@ def test_a_body_that_raises_is_a_result_not_a_crash(error: Exception) -> None:
     (result,) = stage.runs.take_results()
     assert result.outcome is Outcome.ERROR
     assert result.error == f"{type(error).__name__}: {error}"
+
+
+def test_jobs_that_wait_for_a_thread_for_long_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(Answers(), [job(), job("b")], slots=1)
+    stage.fires.begin(1)
+    stage.hold.clear()
+    stage.round(1, "a")
+    for minute in (2, 3, 4):
+        stage.round(minute, "b")
+    assert "all 1 job threads have been busy" in stage.fires.problem
+    assert caplog.text.count("due jobs wait") == 1
+    stage.hold.set()
+    assert stage.runs.wait(30)
+    stage.round(4.5)
+    assert stage.fires.problem == ""
