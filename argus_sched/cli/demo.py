@@ -14,21 +14,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="DIR", type=Path, help="where the report goes (else a new temporary folder)"
     )
+    parser.add_argument(
+        "--serve",
+        action="store_true",
+        help="go on after the story, with a page on 127.0.0.1 to watch, until Ctrl-C",
+    )
+    parser.add_argument(
+        "--port", metavar="N", type=int, default=0, help="the port of --serve's page (else any free one)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Play the demo; 0 when everything came as it should."""
+    import contextlib
     import shutil
     import tempfile
 
     from argus_sched.harness.console import ending_cleanly, narrate
     from argus_sched.harness.demo import play
+    from argus_sched.harness.live import Pages
 
     report = args.report or Path(tempfile.mkdtemp(prefix="argus-demo-report-"))
     try:
-        with ending_cleanly():
-            return play(narrate, report)
+        # A port that is taken is told before the story begins.
+        with ending_cleanly(), Pages(args.port) if args.serve else contextlib.nullcontext() as pages:
+            return play(narrate, report, pages)
     except BaseException:
         if args.report is None:
             shutil.rmtree(report, ignore_errors=True)

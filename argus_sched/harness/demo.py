@@ -6,66 +6,35 @@ agent as cron would run it, and a stand-in for Telegram where no bot is configur
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from argus_sched.harness import agent_files, archive, faults, invariants, labs_at_speed, run
-from argus_sched.harness.agent_files import Chat
-from argus_sched.harness.bot_api import BotApi
-from argus_sched.harness.cluster import Cluster
+from argus_sched.harness import archive, faults, invariants, labs_at_speed, run
 from argus_sched.harness.expected import Plan
-from argus_sched.harness.faults import Ground
 from argus_sched.harness.figures import Sample, samples
-from argus_sched.harness.profiles import profile
+from argus_sched.harness.live import Pages, Scene
 from argus_sched.harness.reigns import reigns
 from argus_sched.harness.report import Record
-from argus_sched.harness.sampler import Sampler
 from argus_sched.harness.scenario import Step
-from argus_sched.harness.settings import RunSettings, WorkerSettings
-from argus_sched.harness.slots import Slot, launch
-from argus_sched.postgres import schema
-from argus_sched.postgres.embedded import EmbeddedPostgres
-from argus_sched.postgres.witness import Witness
+from argus_sched.harness.settings import RunSettings
+from argus_sched.harness.stage import Say, Stage, called, set_up, show
 
-Say = Callable[[str], None]
-TOKEN_ENV, CHAT_ENV, STAND_IN_TOKEN = "ARGUS_TELEGRAM_TOKEN", "ARGUS_TELEGRAM_CHAT", "12345:stand-in"
 FORGOTTEN = "booking_reminders"
 PATIENCE = 60.0
 OK, CRIT = 0, 2
+# While the page is open: seconds until it shows who leads, and after how many of them the agent looks again.
+MOMENT, MOMENTS = 0.5, 6
+SHOWN_MESSAGES = 3
 
 
-@dataclass
-class Stage:
-    """What the story plays on."""
+def play(say: Say, report: Path, pages: Pages | None = None) -> int:
+    """Tell the story, and leave its report in `report`; 0 when everything came as it should.
 
-    ground: Ground
-    folder: Path
-    say: Say
-    config: Path
-    environment: Mapping[str, str]
-    messages: list[str]
-    stand_in: bool
-
-    @property
-    def cluster(self) -> Cluster:
-        """The two workers."""
-        return self.ground.cluster
-
-    def leader(self) -> str:
-        """The leader as the story calls it."""
-        return called(self.ground.leader().name)
-
-
-def play(say: Say, report: Path) -> int:
-    """Tell the story, and leave its report in `report`; 0 when everything came as it should."""
+    With `pages` everything goes on after the story, and can be looked at, until Ctrl-C.
+    """
     with set_up(say) as stage:
         since = _meet(stage)
         _kill(stage)
@@ -73,11 +42,9 @@ def play(say: Say, report: Path) -> int:
         record = _judge(stage, since)
         page = archive.keep(record, report)
         told = _forget_a_job(stage) and _bring_it_back(stage)
-    say(
-        f"Until the deploy, {record.verdict.expected} runs were due: {record.verdict.lost} were lost, "
-        f"{record.verdict.doubled} ran twice, and {record.verdict.interrupted} died with the killed worker. "
-        "That is the judgement of code that shares nothing with the scheduler."
-    )
+        _sum_up(stage, record)
+        if pages is not None:
+            _stay_open(stage, pages, page)
     say(f"The two failovers as a picture: {page}\nAll else is gone: the processes, the database, the files.")
     return 0 if record.verdict.held and told else 1
 
@@ -175,9 +142,8 @@ def _tell_message(stage: Stage, what: str) -> None:
 
 
 def _check(stage: Stage, *, told: bool) -> int:
-    """Run the agent once, as a program; `told` shows what it prints."""
-    command = [sys.executable, "-m", "argus_sched", "check", "--config", str(stage.config)]
-    done = subprocess.run(command, env=stage.environment, capture_output=True, text=True, check=False)
+    """One look of the agent; `told` shows what it prints."""
+    done = stage.look()
     lines = ["$ argus-sched check", *done.stdout.rstrip().splitlines()] if told else []
     if lines or done.stderr.strip():
         show([*lines, *done.stderr.rstrip().splitlines()])
@@ -200,49 +166,47 @@ def _judge(stage: Stage, since: float) -> Record:
     return Record(settings, plans, span, history, verdict, ("This was the demo: argus-sched demo",))
 
 
-@contextmanager
-def set_up(say: Say) -> Iterator[Stage]:
-    """The stage, built up and taken down: server, workers, the agent's files, a receiver of messages."""
-    say("This takes under a minute. First, a Postgres of our own starts in a temporary folder.")
-    messages: list[str] = []
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="argus-demo-run-")))
-        server = stack.enter_context(EmbeddedPostgres())
-        api = stack.enter_context(BotApi(messages.append))
-        dsn = server.create_database(labs_at_speed.APP)
-        schema.migrate(dsn)
-        promise, plans = profile("default"), labs_at_speed.plans()
-        told = WorkerSettings("labs", labs_at_speed.KEY, promise.name, plans)
-        slots = [Slot(f"worker-{number}", dsn) for number in (1, 2)]
-        witness, eyes = (stack.enter_context(closing(Witness(dsn, told.key))) for _ in range(2))
-        cluster = stack.enter_context(Cluster(folder, told, slots, launch, log="labs-backend"))
-        stack.enter_context(Sampler(eyes.holders, cluster.record))
-        environment, config = _configure(folder, cluster, dsn, api)
-        ground, stand_in = Ground(cluster, witness, promise, server), environment[TOKEN_ENV] == STAND_IN_TOKEN
-        yield Stage(ground, folder, say, config, environment, messages, stand_in)
+def _sum_up(stage: Stage, record: Record) -> None:
+    verdict = record.verdict
+    stage.say(
+        f"Until the deploy, {verdict.expected} runs were due: {verdict.lost} were lost, "
+        f"{verdict.doubled} ran twice, and {verdict.interrupted} died with the killed worker. "
+        "That is the judgement of code that shares nothing with the scheduler."
+    )
 
 
-def _configure(folder: Path, cluster: Cluster, dsn: str, api: BotApi) -> tuple[dict[str, str], Path]:
-    """The agent's environment and settings; messages go to a real chat where token and chat are set."""
-    environment = {**os.environ, labs_at_speed.DSN_ENV: dsn, "NO_COLOR": "1"}
-    chat, url = environment.get(CHAT_ENV, ""), None
-    if not (environment.get(TOKEN_ENV) and chat):
-        environment[TOKEN_ENV], chat, url = STAND_IN_TOKEN, "1", api.url
-    log = cluster.log_path(next(iter(cluster.slots)))
-    return environment, agent_files.write(folder, labs_at_speed.watched(log), Chat(TOKEN_ENV, chat, url))
+def _stay_open(stage: Stage, pages: Pages, report: Path) -> None:
+    """Go on, and show it, until Ctrl-C; a worker that ended, by whatever hand, is started again."""
+    stage.say(
+        f"It goes on until Ctrl-C, and you can watch it: {pages.url}\n"
+        "Try it yourself: kill -9 the leader's process and look who leads."
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            table, at = stage.look().stdout, time.time()
+            for _ in range(MOMENTS):
+                pages.scene = _scene(stage, table, at, report)
+                stage.cluster.rest(MOMENT)
+                _start_ended(stage)
 
 
-def called(worker: str) -> str:
-    """A worker as the story calls it."""
-    slot, _, pid = worker.split(".")
-    return f"{slot} (process {pid})"
+def _scene(stage: Stage, table: str, at: float, report: Path) -> Scene:
+    leader = stage.cluster.in_role("leader")
+    return Scene(
+        leader=called(leader.name) if leader else "nobody, for the moment",
+        workers=tuple(f"{called(worker.name)}: {worker.role}" for worker in stage.cluster.live()),
+        table=table,
+        at=at,
+        metrics=stage.metrics.read_bytes(),
+        messages=tuple(stage.messages[-SHOWN_MESSAGES:]),
+        report=report,
+    )
 
 
-def show(lines: Iterable[str]) -> None:
-    """Print what a program said, apart from the story."""
-    for line in lines:
-        print(f"    {line}", flush=True)
-    print(flush=True)
+def _start_ended(stage: Stage) -> None:
+    for slot in stage.cluster.slots.values():
+        if slot.process is not None and slot.process.poll() is not None:
+            stage.cluster.refill(slot.name)
 
 
 def _last_runs(stage: Stage, count: int) -> list[str]:

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,8 @@ def environment(folder: Path) -> dict[str, str]:
     return {**kept, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
 
 
-def start(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "argus_sched", "demo"]
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "argus_sched", "demo", *arguments]
     return subprocess.Popen(
         command,
         env=environment(folder),
@@ -85,6 +86,58 @@ def test_it_tells_the_whole_story_and_leaves_only_its_report(folder: Path) -> No
     assert [path.name.rpartition("-")[0] for path in folder.iterdir()] == ["argus-demo-report"]
     (report,) = folder.glob("*/report.html")
     assert str(report) in text
+    wait_for_none(folder)
+
+
+def leader_on(page: str) -> int | None:
+    """The process number of the leader that the page shows; None while nobody leads."""
+    found = re.search(r'id="leader">worker-\d \(process (\d+)\)', page)
+    return int(found[1]) if found else None
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        body: str = answer.read().decode()
+        return body
+
+
+def wait_for_leader(url: str, wanted: Callable[[int], bool]) -> int:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        leader = leader_on(get(url))
+        if leader is not None and wanted(leader):
+            return leader
+        time.sleep(0.1)
+    raise AssertionError(f"no such leader on the page: {get(url)}")
+
+
+@contextlib.contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A demo that is ended at the end, whatever the test found."""
+    with start(folder, *arguments) as demo:
+        try:
+            yield demo
+        finally:
+            demo.terminate()
+            demo.communicate(timeout=PATIENCE)
+
+
+def test_it_can_be_kept_open_and_watched(folder: Path) -> None:
+    with running(folder, "--serve") as demo:
+        assert demo.stdout is not None
+        lines = (re.search(r"http://127\.0\.0\.1:\d+/", line) for line in demo.stdout)
+        url = next(found[0] for found in lines if found)
+        first = wait_for_leader(url, lambda _: True)
+        assert "labs/booking_reminders" in get(url)
+        assert "argus_job_last_run_timestamp_seconds{" in get(f"{url}metrics")
+        assert "<svg" in get(f"{url}report")
+        os.kill(first, signal.SIGKILL)
+        wait_for_leader(url, lambda leader: leader != first)
+        demo.send_signal(signal.SIGINT)
+        text = demo.stdout.read()
+        demo.wait(PATIENCE)
+    assert demo.returncode == 0, text
+    assert [path.name.rpartition("-")[0] for path in folder.iterdir()] == ["argus-demo-report"]
     wait_for_none(folder)
 
 
