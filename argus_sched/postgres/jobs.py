@@ -80,14 +80,22 @@ class PostgresJobs:
 
     def begin_term(self, jobs: Sequence[Job], schedule_hash: str, now: datetime) -> TermView:
         """Bring the rows up to the declared set, if that changed; then the jobs that have a gap."""
-        ((before,),) = self._link.rows(
-            "SELECT schedule_hash FROM argus_sched.namespace WHERE namespace = %s", (self._namespace,)
-        )
+        before = self._recorded_hash()
         if before != schedule_hash:
             with self._link.connection(transaction=True) as connection:
                 self._sync(connection, jobs, schedule_hash, now)
         behind = self._link.rows(_BEHIND, (self._namespace, now))
         return TermView(dict(behind), before if before not in (None, schedule_hash) else None)
+
+    def _recorded_hash(self) -> str | None:
+        query = "SELECT schedule_hash FROM argus_sched.namespace WHERE namespace = %s"
+        rows = self._link.rows(query, (self._namespace,))
+        if not rows:
+            # The tables were dropped and made anew, or restored from before this namespace's first start.
+            self.open_namespace()
+            return None
+        found: str | None = rows[0][0]
+        return found
 
     def _sync(self, connection: Connection, jobs: Sequence[Job], schedule_hash: str, now: datetime) -> None:
         columns = {

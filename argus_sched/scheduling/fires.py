@@ -335,8 +335,11 @@ def run_forever(fires: Fires, stop: threading.Event) -> None:
                 fires.problem = str(error)
                 _log.error("nothing fires: %s", error)
             pause = IDLE
-        except Exception:
-            _log.exception("a round of fires failed")
+        except Exception as error:
+            problem = f"a round of fires failed with {type(error).__name__}: {error}"
+            if problem != fires.problem:
+                fires.problem = problem
+                _log.exception("a round of fires failed")
             pause = IDLE
         if pause > 0:
             fires.wake.wait(pause)

@@ -213,8 +213,10 @@ def run_forever(keeper: Keeper, stop: threading.Event) -> None:
                 told = str(error)
                 _log.error("the keeper cannot do its work: %s", error)
             pause = 5.0
-        except Exception:
-            _log.exception("a round of the keeper failed")
+        except Exception as error:
+            if repr(error) != told:
+                told = repr(error)
+                _log.exception("a round of the keeper failed")
             pause = 1.0
         keeper.wake.wait(pause)
         keeper.wake.clear()

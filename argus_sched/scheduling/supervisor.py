@@ -87,8 +87,10 @@ class Supervisor:
                 if str(error) != told:
                     told = str(error)
                     _log.warning("the scheduler's supervisor goes on without: %s", error)
-            except Exception:
-                _log.exception("the scheduler's supervisor stumbled")
+            except Exception as error:
+                if repr(error) != told:
+                    told = repr(error)
+                    _log.exception("the scheduler's supervisor stumbled")
 
     def boot(self) -> bool:
         """One attempt to get everything going; what is in the way is said once, and stands in `problem`."""

@@ -472,6 +472,20 @@ def test_tables_that_vanish_under_way_are_told_and_nothing_runs_twice(
     assert caplog.text.count("nothing fires:") == 1
 
 
+def test_tables_that_were_dropped_and_made_anew_are_filled_again(new: New, database: str) -> None:
+    scheduler = new()
+    ran = counting(scheduler)
+    scheduler.start()
+    until("runs", lambda: len(ran) > 2)
+    ask(database, "DROP SCHEMA argus_sched CASCADE")
+    until("a reason", lambda: scheduler.status().problem)
+    schema.migrate(database)
+    before = len(ran)
+    until("runs again", lambda: len(ran) > before + 2)
+    assert len({fire.due for fire in ran}) == len(ran)
+    assert scheduler.status().problem == ""
+
+
 def test_it_starts_by_itself_once_the_trouble_is_over(new: New, database: str) -> None:
     scheduler = new(migrate=False)
     ran = counting(scheduler)
