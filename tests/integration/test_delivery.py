@@ -59,6 +59,7 @@ class Collector:
     chat = "collector"
     limit = NO_LIMIT
     repeats = False
+    trouble = ""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -203,7 +204,9 @@ def test_a_flood_answer_is_obeyed_and_what_waited_is_told_as_it_is_now(
     case = next(case for case in field_cases("telegram")["cases"] if case["id"] == "flood")
     api.answer(error(case["answer"]))
     assert "told to wait 34 s" in agent.run("labs/a c", after=timedelta(seconds=20))[0]
-    assert "2 notices wait" in agent.run("labs/a c", "labs/b w", after=timedelta(seconds=20))[0]
+    waiting = agent.run("labs/a c", "labs/b w", after=timedelta(seconds=20))[0]
+    assert waiting.startswith("telegram: 2 notices wait: ")
+    assert waiting.count("telegram: ") == 1
     assert len(api.requests) == 1
     assert agent.run("labs/a o", "labs/b c") == ()
     assert len(api.texts) == 1

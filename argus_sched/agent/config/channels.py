@@ -24,6 +24,7 @@ class TelegramSettings:
     token_file: str | None = None
     thread_id: int | None = None
     api_url: str = field(default=TELEGRAM_API, repr=False)
+    line: int = field(default=1, repr=False, compare=False)  # of the file, for messages
 
     def token_of(self, environ: Mapping[str, str]) -> str:
         """The bot's token; raises SettingsError when it is absent."""
@@ -53,6 +54,7 @@ def read_telegram(section: Section, folder: Path) -> TelegramSettings:
         token_env=section.get("token_env", variable_name, None),
         token_file=section.get("token_file", path_from(folder), None),
         thread_id=section.get("thread_id", whole_between(1, 2**53), None),
+        line=section.line,
         api_url=section.get("api_url", _root_url, TELEGRAM_API),
     )
     section.finish()

@@ -9,6 +9,7 @@ from argus_sched.agent.config.pack_files import inspect_pack, pack_paths, repeat
 from argus_sched.agent.config.problems import Problem, ProblemsError
 from argus_sched.agent.config.settings import AgentSettings, load_settings
 from argus_sched.agent.packs import JobsCheck, Pack
+from argus_sched.errors import SettingsError
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,21 @@ def validate_files(
     except ProblemsError as error:
         # Without a config its defaults are unknown, and packs are judged by it.
         return (FileVerdict(error.problems[0].file, error.problems),)
-    first = (FileVerdict(settings.path),) if settings.path else ()
+    first = (FileVerdict(settings.path, _unsendable(settings, environ)),) if settings.path else ()
     paths = tuple(dict.fromkeys(files)) or pack_paths(settings)
     return first + _packs(paths, settings, environ)
+
+
+def _unsendable(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[Problem, ...]:
+    """What would keep the first alert from going out: a token that is not there."""
+    telegram = settings.telegram
+    if telegram is None:
+        return ()
+    try:
+        telegram.token_of(environ)
+    except SettingsError as error:
+        return (Problem(settings.path or "", telegram.line, "telegram", str(error)),)
+    return ()
 
 
 def _packs(

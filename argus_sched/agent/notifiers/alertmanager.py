@@ -32,6 +32,7 @@ class AlertmanagerNotifier:
     name = "alertmanager"
     limit = NO_LIMIT
     repeats = True
+    trouble = ""
 
     def __init__(self, settings: AlertmanagerSettings, every: timedelta) -> None:
         self._url = Secret(f"{settings.url.rstrip('/')}/api/v2/alerts")

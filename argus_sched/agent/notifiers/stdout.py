@@ -16,6 +16,7 @@ class StdoutNotifier:
     chat = "-"
     limit = NO_LIMIT
     repeats = False
+    trouble = ""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout

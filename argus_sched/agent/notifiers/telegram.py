@@ -82,6 +82,15 @@ class TelegramNotifier:
     def __repr__(self) -> str:
         return f"TelegramNotifier(chat={self.chat!r})"
 
+    @property
+    def trouble(self) -> str:
+        """That the token is not there: told on every pass, not with the first alert that cannot go out."""
+        try:
+            self._settings.token_of(self._environ)
+        except SettingsError as error:
+            return str(error)
+        return ""
+
     def send(self, message: Message, route: Route) -> Accepted:
         """Send one message, in one request; raises a DeliveryError without cause or foreign frames."""
         outcome = self._attempt(message, route)

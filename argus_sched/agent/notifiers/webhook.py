@@ -22,6 +22,7 @@ class WebhookNotifier:
     name = "webhook"
     limit = NO_LIMIT
     repeats = False
+    trouble = ""
 
     def __init__(self, settings: WebhookSettings) -> None:
         self._url = Secret(settings.url)

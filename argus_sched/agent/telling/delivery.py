@@ -99,7 +99,7 @@ class Delivery:
         if owed.is_nothing:
             return None
         if is_resting(owed.chat, now):
-            return f"{self._notifier.name}: {len(owed.notices)} notices wait: {owed.chat.problem}"
+            return _waiting(self._notifier.name, len(owed.notices), owed.chat.problem)
         digest = Digest(now, collapse(owed.notices), owed.open, self._state_saved)
         for message in compose(digest, self._notifier.limit):
             problem = self._tell(message, owed.chat, now)
@@ -156,6 +156,12 @@ class Delivery:
         with self._store.transaction() as connection:
             save_chat(connection, chat)
         return chat.problem
+
+
+def _waiting(channel: str, number: int, problem: str) -> str:
+    """That the chat is left alone meanwhile; `problem` names its channel already."""
+    wait = "1 notice waits" if number == 1 else f"{number} notices wait"
+    return f"{channel}: {wait}: {problem.removeprefix(f'{channel}: ')}"
 
 
 def _reply_target(connection: sqlite3.Connection, message: Message, channel: str) -> str | None:

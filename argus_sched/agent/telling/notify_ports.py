@@ -87,6 +87,11 @@ class Notifier(Protocol):
         """Whether it wants what is still wrong on every pass, not only what changed."""
         ...
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be sent, as far as it shows without trying; else empty."""
+        ...
+
     def send(self, message: Message, route: Route) -> Accepted:
         """Hand one message over, in one attempt with short time-outs; raises a DeliveryError."""
         ...

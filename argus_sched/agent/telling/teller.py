@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from argus_sched.agent.check import OwnState, PassReport
@@ -108,7 +109,7 @@ class IncidentTeller:
         """What is owed in all channels, which of them refuse, and what passes left out so far."""
         with self._store.transaction() as connection:
             waiting, counts = backlog(connection), load_counts(connection)
-            refusing = [chat for chat in self._chats(connection) if chat.refused_at is not None]
+            refusing = [chat for chat in self._chats(connection) if chat.refused_why]
         return OwnState(
             waiting.waiting,
             waiting.oldest,
@@ -145,7 +146,9 @@ class IncidentTeller:
                 )
 
     def _chats(self, connection: sqlite3.Connection) -> list[Chat]:
-        return [load_chat(connection, one.name, one.chat) for one in self._notifiers]
+        """Each channel's chat as it was left, and refusing as well when it shows that nothing can be sent."""
+        chats = [(load_chat(connection, one.name, one.chat), one.trouble) for one in self._notifiers]
+        return [replace(chat, refused_why=chat.refused_why or trouble or None) for chat, trouble in chats]
 
 
 def own_subject(channel: str) -> str:
@@ -156,7 +159,7 @@ def own_subject(channel: str) -> str:
 def channel_state(chat: Chat) -> Observation:
     """A channel as a subject of its own: CRIT from the moment it refused for good until it accepts again."""
     subject = own_subject(chat.channel)
-    if chat.refused_at is None:
+    if not chat.refused_why:
         return Observation(subject, Status.OK, Phase.FRESH, "accepts messages")
     return Observation(
         subject,

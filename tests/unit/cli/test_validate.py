@@ -83,6 +83,21 @@ def test_a_wrong_config_is_told_before_any_pack(capsys: pytest.CaptureFixture[st
     ]
 
 
+def test_a_token_that_is_not_there_is_told_before_the_first_alert(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("a.yaml")
+    Path("argus.yaml").write_text("packs: [a.yaml]\ntelegram: {token_env: BOT_TOKEN, chat_id: 5}\n")
+    monkeypatch.delenv("BOT_TOKEN", raising=False)
+    assert main(["validate", "--config", "argus.yaml"]) == 3
+    assert capsys.readouterr().out.splitlines() == [
+        "argus.yaml:2: telegram: the variable BOT_TOKEN is not set: it must hold the token of the Telegram bot",
+        f"{folder}/a.yaml: ok (1 job, 0 locks)",
+    ]
+    monkeypatch.setenv("BOT_TOKEN", "123456:x")
+    assert main(["validate", "--config", "argus.yaml"]) == 0
+
+
 def test_nothing_to_check_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate"]) == 3
     assert "no check pack matches" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from argus_sched.agent.check import PassReport, Result
 from argus_sched.agent.config.notify_policy import NotifySettings
 from argus_sched.agent.status import Phase, Status
-from argus_sched.agent.store.incident_rows import MIGRATIONS
+from argus_sched.agent.store.incident_rows import MIGRATIONS, open_incidents
 from argus_sched.agent.store.notice_rows import backlog
 from argus_sched.agent.telling.messages import NO_LIMIT, Message
 from argus_sched.agent.telling.notify_ports import Accepted, Route, ThrottledError, UnreachableError
@@ -54,6 +54,7 @@ class MoodyChannel:
     chat = "-100"
     limit = NO_LIMIT
     repeats = False
+    trouble = ""
 
     def __init__(self, moods: str) -> None:
         self._moods = list(moods)
@@ -127,3 +128,16 @@ def _judge(taken: list[str], lives: dict[str, str], doubts: int, failures: int) 
         assert f"OK {target}" in text or f"steady {target}\nOK now" in text
         if spells(life) <= 2 and failures == 0:
             assert told == 2 * spells(life)
+
+
+def test_a_channel_that_cannot_send_is_an_incident_of_the_agent_before_there_is_anything_to_send() -> None:
+    store, channel = MemoryStore(), MoodyChannel("")
+    channel.trouble = "the variable BOT_TOKEN is not set"
+    teller = IncidentTeller(store, [channel], NotifySettings(), MINUTE)
+    fine = Result("labs", "scheduler_jobs", "labs/a", Status.OK, Phase.FRESH, "ran")
+    with store.transaction() as connection:
+        teller.decide(connection, PassReport(START, (fine,), (), complete=True, seconds=0.0), START)
+        (found,) = open_incidents(connection)
+    assert (found.subject, found.status) == ("argus/telegram", Status.CRIT)
+    assert teller.own_state().refused == ("telegram: the variable BOT_TOKEN is not set",)
+    store.close()
