@@ -232,6 +232,8 @@ def _takes_fire(job_id: str, func: Callable[..., Any]) -> bool:
         parameters = list(inspect.signature(func).parameters.values())
     except (TypeError, ValueError) as error:
         raise JobError(f"job {job_id!r} is not a function that can be called: {error}") from error
+    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+        raise JobError(f"job {job_id!r} is a generator, whose body nobody would run: take its yield out")
     open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [p for p in parameters if p.default is p.empty and p.kind not in open_ended]
     if len(needed) > 1 or any(p.kind is p.KEYWORD_ONLY for p in needed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -39,6 +40,14 @@ def with_any_first_name(due: Fire) -> Fire:
 async def coroutine(fire: Fire) -> Fire:
     await asyncio.sleep(0)
     return fire
+
+
+def generator() -> Iterator[None]:
+    yield
+
+
+async def async_generator() -> AsyncIterator[None]:
+    yield
 
 
 class Bound:
@@ -79,6 +88,8 @@ def test_id_and_name_default_to_the_function() -> None:
         (lambda a, b: None, MINUTE, {"id": "x"}, "takes (a, b)"),
         (lambda *, fire: None, MINUTE, {"id": "x"}, "takes (fire)"),
         ("not a function", MINUTE, {"id": "x"}, "is not a function"),
+        (generator, MINUTE, {}, "job 'generator' is a generator, whose body nobody would run"),
+        (functools.partial(async_generator), MINUTE, {"id": "x"}, "is a generator"),
         (plain, "every minute", {}, "has no trigger but 'every minute'"),
         (plain, MINUTE, {"id": ""}, "empty id"),
         (plain, MINUTE, {"name": ""}, "empty name"),
