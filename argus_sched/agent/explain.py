@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from argus_sched.agent.judging.lateness import needed_since
 from argus_sched.agent.kinds.scheduler_jobs import LogLook
 from argus_sched.agent.packs import JobSpec
 from argus_sched.agent.reading.stamps import format_stamp, instant, nanoseconds
+from argus_sched.agent.render import WIDTH
 from argus_sched.agent.telling.visible_text import visible
 
 
@@ -32,7 +34,16 @@ def explain(report: PassReport, result: Result, look: LogLook | None) -> str:
         lines += ["", "arithmetic", *_arithmetic(case)]
     else:
         lines += ["", "what was seen", *(f"  {key}: {value}" for key, value in result.details.items())]
-    return "\n".join(visible(line) for line in lines) + "\n"
+    return "\n".join(row for line in lines for row in _fitted(visible(line))) + "\n"
+
+
+def _fitted(line: str) -> list[str]:
+    """`line` as rows of the table's width, the further ones indented more; a path stays in one piece."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    rows = textwrap.wrap(
+        line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return rows or [""]
 
 
 def _sources(nodes: Sequence[Node], app: str) -> list[Node]:
@@ -75,10 +86,13 @@ def _spans(evidence: Evidence, key: str, until: datetime) -> Iterator[str]:
 
 def _marks(case: JobCase) -> Iterator[str]:
     marks = [(mark, kind) for kind, found in case.facts.marks.items() for mark in found]
+    # The one container has been named above.
+    several = len({one.key for one in case.sight.containers} | {mark.container for mark, _ in marks}) > 1
     for mark, kind in sorted(marks, reverse=True):
         fire = f", due {mark.fire}" if mark.fire else ""
         detail = f", {mark.detail}" if mark.detail else ""
-        yield f"  {format_stamp(mark.stamp_ns)} {mark.container}: {kind.value}{fire}{detail}"
+        place = f" {mark.container}:" if several else ""
+        yield f"  {format_stamp(mark.stamp_ns)}{place} {kind.value}{fire}{detail}"
     if not marks:
         yield "  none"
 

@@ -462,6 +462,13 @@ def test_explain_shows_what_a_verdict_rests_on(site: Site, target: str, says: li
     assert not site.state.exists()
 
 
+def test_explain_names_the_only_log_once_and_stays_within_a_terminal(site: Site) -> None:
+    _, out, _ = site.run("explain", "labs/booking_reminders", "--config", str(site.config))
+    _, _, lines = out.partition("newest first")
+    assert str(site.log) not in lines
+    assert [line for line in out.splitlines() if len(line) > 80 and str(site.log) not in line] == []
+
+
 def test_explain_suggests_a_target_for_a_misspelt_one(site: Site) -> None:
     code, _, err = site.run("explain", "labs/bocking_reminder", "--config", str(site.config))
     assert code == 3
