@@ -58,7 +58,7 @@ class Pages:
             self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         except (OSError, OverflowError) as error:
             raise SettingsError(
-                f"port {port} of 127.0.0.1 cannot be served: {error}; name another with --port"
+                f"port {port} of 127.0.0.1 cannot be served, name another with --port: {error}"
             ) from error
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
