@@ -238,13 +238,16 @@ class Play:
         self.passes(2)
 
 
-def act(cell: Cell, seed: int, plan: Callable[[Play], None]) -> int:
-    """One play; returns how many passes it had, raises WrongError."""
+def act(
+    cell: Cell, seed: int, plan: Callable[[Play], None], set_up: Callable[[Play], None] = lambda _: None
+) -> int:
+    """One play; returns how many passes it had, raises WrongError. `set_up` changes the stage before it."""
     folder = Path(tempfile.mkdtemp(prefix="argus-matrix-", dir=MEMORY if MEMORY.is_dir() else None))
     try:
         with FakeDocker() as docker, BotApi() as bot:
             play = Play(cell, seed, folder, docker, bot)
             try:
+                set_up(play)
                 plan(play)
                 play.oracle.close(cell, play.subjects)
             finally:

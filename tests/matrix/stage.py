@@ -16,7 +16,7 @@ from argus_sched.agent.config.channels import TelegramSettings
 from argus_sched.agent.config.notify_policy import NotifySettings
 from argus_sched.agent.notifiers.telegram import TelegramNotifier
 from argus_sched.agent.packs import LogSpec, Pack
-from argus_sched.agent.ports import LockSample, LogSource
+from argus_sched.agent.ports import LockSample, LockView, LogSource
 from argus_sched.agent.runner import Agent, run_pass
 from argus_sched.agent.sources import open_source
 from argus_sched.agent.store.sqlite import Store
@@ -131,6 +131,7 @@ class Stage:
         self.hangs = False
         self.disk_full = False
         self.kill = ""
+        self.open_locks: Callable[[Pack], Sequence[LockView]] = lambda _: [LockOfWorld(world)]
         self._agent: Agent | None = None
         self._read = 0
 
@@ -172,7 +173,7 @@ class Stage:
         edges = Edges(
             clock=self.clock,
             open_log=self._open_log,
-            open_locks=lambda _: [LockOfWorld(self.world)],
+            open_locks=self.open_locks,
             until=self.clock.now,
         )
         return Agent((), edges, store, timedelta(seconds=120), teller=teller)
