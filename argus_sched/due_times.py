@@ -223,7 +223,7 @@ def daily(at: str, timezone: str = "UTC") -> Cron:
 
 def weekly(weekday: str, at: str, timezone: str = "UTC") -> Cron:
     """Each week on `weekday` (mon … sun) at `at`."""
-    name = weekday.lower()[:3]
+    name = str(weekday).lower()[:3]
     if name not in WEEKDAYS:
         raise JobError(f"{weekday!r} is no weekday: use one of mon, tue, wed, thu, fri, sat, sun")
     hour, minute = _time_of_day(at)
@@ -332,7 +332,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _time_of_day(text: str) -> tuple[int, int]:
-    hour, separator, minute = text.partition(":")
+    hour, separator, minute = str(text).partition(":")
     if not (separator and hour.isdigit() and minute.isdigit() and int(hour) < 24 and int(minute) < 60):
         raise JobError(f"{text!r} is no time of day: use hours and minutes such as 06:00")
     return int(hour), int(minute)

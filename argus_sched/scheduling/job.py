@@ -102,9 +102,9 @@ def declare(
 
     `id` defaults to the function's name and `name` to the id.
     """
-    if isinstance(trigger, Refused):
-        raise trigger.error
     job_id = id if id is not None else getattr(func, "__name__", "")
+    if isinstance(trigger, Refused):
+        raise JobError(f"job {job_id!r}: {trigger.error}")
     _check_text("id", job_id, job_id)
     title = name if name is not None else job_id
     _check_text("name", title, job_id)
@@ -199,11 +199,7 @@ def _check_text(what: str, text: object, job_id: str) -> None:
         )
 
 
-def _check_options(
-    job_id: str,
-    trigger: object,
-    max_instances: int,
-) -> None:
+def _check_options(job_id: str, trigger: object, max_instances: object) -> None:
     if not isinstance(trigger, due_times.Trigger):
         raise JobError(
             f"job {job_id!r} has no trigger but {trigger!r}: use every(...), cron(...) or once(...)"
