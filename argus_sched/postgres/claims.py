@@ -87,12 +87,14 @@ WHERE r.namespace = %(namespace)s AND r.job_id = o.job_id AND r.due = o.due AND 
 RETURNING r.job_id, r.due, r.origin, r.attempt
 """
 
+# A worker that was frozen or cut off so long that its fire was taken for interrupted knows better: its body
+# never began, so another may run it.
 _GIVE_BACK = """
-UPDATE argus_sched.run r SET outcome = 'given_back'
+UPDATE argus_sched.run r SET outcome = 'given_back', finished_at = NULL, error = NULL
 FROM unnest(%(job_id)s::text[], %(due)s::timestamptz[], %(origin)s::text[], %(attempt)s::int[])
     AS g (job_id, due, origin, attempt)
 WHERE r.namespace = %(namespace)s AND r.job_id = g.job_id AND r.due = g.due AND r.origin = g.origin
-    AND r.worker = %(worker)s AND r.attempt = g.attempt AND r.outcome = 'running'
+    AND r.worker = %(worker)s AND r.attempt = g.attempt AND r.outcome IN ('running', 'interrupted')
 """
 
 _DISOWN = """

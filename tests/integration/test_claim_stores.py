@@ -267,6 +267,21 @@ def test_a_run_whose_worker_died_is_interrupted_once(open_store: Open) -> None:
     assert other.claim(batch(want("a", 1), want("a", 2))) == [Verdict.LOST, Verdict.WON]
 
 
+@pytest.mark.parametrize("open_store", ["postgres"], indirect=True)
+def test_a_worker_taken_for_dead_may_still_give_back_what_it_never_began(open_store: Open) -> None:
+    one, other = open_store(), open_store()
+    one.beat(True)
+    one.claim(batch(want("a", 1)))
+    die(one)
+    found = wait_for_orphans(other, 0.5)
+    assert other.interrupt(found) == found
+    one.give_back([fire("a", 1)])
+    (orphan,) = other.orphans(timedelta(hours=1))
+    assert other.reclaim([orphan], 0) == [fire("a", 1)]
+    one.give_back([fire("a", 1)])
+    assert other.orphans(timedelta(hours=1)) == []
+
+
 def test_a_run_whose_worker_died_may_be_taken_over_at_the_next_attempt(open_store: Open) -> None:
     one, other, third = open_store(), open_store(), open_store()
     one.beat(True)
