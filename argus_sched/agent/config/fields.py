@@ -14,6 +14,7 @@ from argus_sched.agent.config.durations import parse_duration
 from argus_sched.agent.config.problems import WrongValueError
 from argus_sched.agent.config.sections import suggestion
 from argus_sched.agent.config.yaml_nodes import Scalar, Value
+from argus_sched.agent.reading.loglines import clean
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,30})")
 _APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
@@ -49,9 +50,9 @@ def one_line(value: Value) -> str:
 def job_name(value: Value) -> str:
     """A job's name as its log lines show it. It may be long and of several lines."""
     found = text(value)
-    if "\x1b" in found:
+    if "\x1b" in found and clean(found.encode(errors="replace")) != found:
         raise WrongValueError(
-            "must hold no escape character: colours are taken out of the log's lines, so leave them out here"
+            "must hold no escape sequence: colours are taken out of the log's lines, so leave them out here"
         )
     return found
 

@@ -228,7 +228,7 @@ WRONG_JOBS = [
     (
         '{id: a, name: "\\e[31mA\\e[0m", every: 1m}',
         ".name",
-        "must hold no escape character: colours are taken out of the log's lines, so leave them out here",
+        "must hold no escape sequence: colours are taken out of the log's lines, so leave them out here",
     ),
     ('{id: "a\\tb", name: "A", every: 1m}', ".id", "must hold no control characters, got 'a\\tb'"),
     (

@@ -15,6 +15,7 @@ from argus_sched.agent.discovery.pack_text import app_from, job_ids, write_pack
 from argus_sched.agent.discovery.sightings import Sighting, Sightings, guess, typical_gap
 from argus_sched.agent.logevents import Event, EventKind
 from argus_sched.agent.packs import DatabaseSpec, JobsCheck, LogSpec
+from argus_sched.agent.reading.loglines import clean
 
 START = datetime(2026, 3, 14, 10, tzinfo=UTC)
 LOGS = LogSpec(container="labs-backend")
@@ -135,6 +136,8 @@ def test_what_was_left_out_can_be_taken_in(tmp_path: Path) -> None:
 def test_any_name_comes_back_to_the_letter(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
+    # A log's lines are read without terminal sequences, so no name that was seen holds one.
+    names = [name for name in names if "\x1b" not in name or clean(name.encode(errors="replace")) == name]
     names = [name for name in names if name.encode(errors="replace").decode() == name]
     text, certain = write_pack("labs", LOGS, [seen(0, 15, 30, name=name) for name in [*names, "last"]], "UTC")
     path = tmp_path_factory.mktemp("packs") / "pack.yaml"
