@@ -106,15 +106,24 @@ def _hiding(case: JobCase, since: datetime) -> Iterator[tuple[Container, Span]]:
     for container in case.sight.containers:
         track = case.evidence.containers.get(container.key)
         for span in holes(track.spans if track else (), nanoseconds(since), case.now_ns):
-            if _may_hide(case, span):
+            if _may_hide(case, span) and not _came_too_late(case, container, span):
                 yield container, span
+
+
+def _came_too_late(case: JobCase, container: Container, span: Span) -> bool:
+    """Whether the job was overdue already when its container was replaced: a deploy is no recovery."""
+    overdue = case.due is not None and instant(span.from_ns) > case.due.deadline
+    return overdue and _is_birth(case, container, span)
 
 
 def _is_deploy(case: JobCase, container: Container, span: Span) -> bool:
     """Whether `span` ends where a recreated container begins, not longer ago than the doubt lasts."""
+    return _is_birth(case, container, span) and case.now <= instant(span.to_ns) + _doubt(case)
+
+
+def _is_birth(case: JobCase, container: Container, span: Span) -> bool:
     track = case.evidence.containers.get(container.key)
-    born = track is not None and span.to_ns in track.births
-    return born and case.now <= instant(span.to_ns) + _doubt(case)
+    return track is not None and span.to_ns in track.births
 
 
 def _doubt(case: JobCase) -> timedelta:

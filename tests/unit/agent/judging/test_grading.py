@@ -215,6 +215,8 @@ def read_twice(ran: datetime, gap_from: datetime, gap_to: datetime, *more: Any) 
         (read_twice(ago(minutes=45), ago(minutes=22), ago(minutes=12)), Phase.LATE),
         # lost from 11:18 to 11:22, when an interval counted from 11:15 has no run
         (read_twice(ago(minutes=45), ago(minutes=42), ago(minutes=38)), Phase.STALE),
+        # overdue since 10:30 when the container was replaced at 11:45: a deploy is no recovery
+        (read_twice(ago(hours=2), ago(minutes=16), ago(minutes=14)), Phase.STALE),
         # the hole lies so far back that a run in it would not help
         (read_twice(ago(days=3), ago(days=2), ago(days=1)), Phase.STALE),
     ],
