@@ -93,6 +93,10 @@ class Oracle:
                 f"{at:%H:%M:%S} missed {sorted(missed.elements())}, not true {sorted(extra.elements())}"
             )
 
+    def level(self, subject: str) -> Status:
+        """What people take for the case with `subject`."""
+        return self.known.get(subject, Known()).level
+
     def close(self, cell: Cell, subjects: Collection[str]) -> None:
         """Everything that was told against the table's row."""
         for subject in {*subjects, *(line.subject for line in self.told)}:

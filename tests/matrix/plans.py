@@ -657,6 +657,16 @@ def recreated_before(play: Play) -> None:
     play.passes(2 * int(job.interval / MINUTE) + 3)
 
 
+@plan("recreated while a job is dead")
+def recreated_dead(play: Play) -> None:
+    play.begin()
+    play.dies()
+    _quiet_moment(play)
+    play.world.recreate(timedelta(seconds=play.rng.uniform(0, 12)))
+    play.passes(play.rng.randint(3, 8))
+    play.comes_back()
+
+
 @plan("restarted")
 def restarted(play: Play) -> None:
     play.begin()

@@ -163,7 +163,7 @@ class Play:
         if self.muted:
             return Truth(None, uncertain=True)
         if job.is_stale(self.world.now):
-            hidden = any(
+            hidden = self.oracle.level(f"labs/{job.id}") is Status.OK and any(
                 job.runs and job.runs[-1] < hole >= self.world.now - job.limit for hole in self.world.holes
             )
             hidden = hidden or self.doubt or (self.skewed and not job.is_stale(self.world.now - SECOND))

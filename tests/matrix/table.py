@@ -96,6 +96,7 @@ CELLS: tuple[Cell, ...] = (
     Cell("recreated again and again"),
     Cell("recreated just before a run"),
     Cell("restarted"),
+    _told("recreated while a job is dead", CRIT, "job"),
     _told("stopped", CRIT, "jobs"),
     _told("removed", UNKNOWN, "log"),
     Cell("scaled to 3"),
