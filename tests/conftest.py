@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from argus_sched.postgres.embedded import EmbeddedPostgres, temporary_database
@@ -39,7 +40,9 @@ def field_cases() -> Callable[[str], Any]:
 
 
 def pytest_configure() -> None:
-    """Have Ctrl-C reach the programs under test, also where the run itself was started to ignore it."""
+    """Set no example a time limit, and have Ctrl-C reach programs where the run was started to ignore it."""
+    hypothesis.settings.register_profile("patient", deadline=None)
+    hypothesis.settings.load_profile("patient")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

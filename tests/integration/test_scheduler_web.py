@@ -156,7 +156,8 @@ def test_a_killed_leader_is_replaced_though_its_worker_is_respawned(server: Serv
         counts.append(len(server.keys()))
         return any(effect["pid"] != leader for effect in server.effects())
 
-    until("a successor that fires", taken_over)
+    # A standby of the recipe probes once a minute.
+    until("a successor that fires", taken_over, 240)
     successor = server.leader()
     assert successor != leader
     assert max(counts) == 1
