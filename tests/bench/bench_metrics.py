@@ -47,7 +47,7 @@ def client_registry(text: str) -> CollectorRegistry:
     """The same series in the Prometheus client."""
     registry = CollectorRegistry()
     for family in text_string_to_metric_families(text):
-        labels = FAMILIES[family.name][0]
+        labels = FAMILIES.get(family.name, FAMILIES.get(f"{family.name}_total"))[0]
         gauge = Gauge(family.name, family.documentation, labels, registry=registry)
         for sample in family.samples:
             child = gauge.labels(*(sample.labels[label] for label in labels)) if labels else gauge
