@@ -111,9 +111,15 @@ def _hiding(case: JobCase, since: datetime) -> Iterator[tuple[Container, Span]]:
 
 
 def _came_too_late(case: JobCase, container: Container, span: Span) -> bool:
-    """Whether the job was overdue already when its container was replaced: a deploy is no recovery."""
-    overdue = case.due is not None and instant(span.from_ns) > case.due.deadline
-    return overdue and _is_birth(case, container, span)
+    """Whether the job was seen overdue before its container was replaced: a deploy is no recovery.
+
+    What counts is the last read before, however long ago: `span` begins no earlier than the job was needed.
+    """
+    if case.due is None or not _is_birth(case, container, span):
+        return False
+    read = case.evidence.containers[container.key].spans
+    seen_ns = max((before.to_ns for before in read if before.from_ns < span.to_ns), default=0)
+    return instant(seen_ns) > case.due.deadline
 
 
 def _is_deploy(case: JobCase, container: Container, span: Span) -> bool:

@@ -217,6 +217,8 @@ def read_twice(ran: datetime, gap_from: datetime, gap_to: datetime, *more: Any) 
         (read_twice(ago(minutes=45), ago(minutes=42), ago(minutes=38)), Phase.STALE),
         # overdue since 10:30 when the container was replaced at 11:45: a deploy is no recovery
         (read_twice(ago(hours=2), ago(minutes=16), ago(minutes=14)), Phase.STALE),
+        # nobody looked from 9:30 to the deploy at 11:45: what ran meanwhile went with the container
+        (read_twice(ago(hours=2, minutes=35), ago(hours=2, minutes=30), ago(minutes=14)), Phase.LATE),
         # the hole lies so far back that a run in it would not help
         (read_twice(ago(days=3), ago(days=2), ago(days=1)), Phase.STALE),
     ],
