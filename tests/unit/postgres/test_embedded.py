@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from argus_sched.postgres.embedded import EmbeddedPostgres
 def test_a_server_that_cannot_be_made_says_why_and_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    binaries = tmp_path / "bin"
-    binaries.mkdir()
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    binaries = tmp_path / "install" / "bin"
+    binaries.mkdir(parents=True)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and not folder.stat().st_mode & 0o001:
+            folder.chmod(0o755)
     (binaries / "initdb").write_text("#!/bin/sh\necho 'user does not exist' >&2\nexit 1\n")
     (binaries / "initdb").chmod(0o755)
     (binaries / "postgres").touch(mode=0o755)
