@@ -207,4 +207,10 @@ def _new_bot(token: Secret, api_url: str, timeouts: Timeouts) -> telegram.Bot:
         read_timeout=timeouts.read,
         write_timeout=timeouts.connect,
     )
-    return Bot(token.reveal(), base_url=f"{api_url.rstrip('/')}/bot", request=request)
+    # Nothing is asked for: a client of its own for that would read all root certificates once more.
+    return Bot(
+        token.reveal(),
+        base_url=f"{api_url.rstrip('/')}/bot",
+        request=request,
+        get_updates_request=request,
+    )
