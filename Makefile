@@ -58,7 +58,7 @@ matrix: $(READY)  ## Play the agent's fault matrix, RUNS=10000 seeded runs of it
 	$(BIN)/python -m tests.matrix --runs $(RUNS) --jobs 2
 
 soak: $(READY) matrix  ## Hours: random faults for an hour, the whole matrix, a million names
-	$(BIN)/argus-sched harness run --workers 3 --jobs 300 --duration 1h --profile fast --report soak-report
+	$(BIN)/argus-sched harness run --workers 3 --jobs 380 --duration 1h --profile fast --report soak-report
 	$(BIN)/python -m tests.matrix.names --count 1000000
 
 lock:  ## Renew requirements.lock (needs uv)

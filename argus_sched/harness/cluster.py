@@ -66,7 +66,8 @@ class Cluster:
         self.events: list[Event] = []
         self._launcher = launcher
         self._log = log
-        self._tails: dict[str, Tail] = {}
+        self._tails: dict[Path, Tail] = {}
+        self._read_out: set[Path] = set()
         self._killed: dict[str, float] = {}
         self._stopped: dict[str, float] = {}
         self._pumps: list[threading.Thread] = []
@@ -103,10 +104,10 @@ class Cluster:
 
     def look(self) -> None:
         """Read what the workers wrote since the last look, and notice who is gone."""
-        for path in (self.folder / "workers").glob("*.jsonl"):
-            tail = self._tails.setdefault(path.stem, Tail(path))
-            for event in tail.read():
-                self._learn(event)
+        for path in (self.folder / "workers").iterdir():
+            # The dead write no more, and a long run has hundreds of them.
+            if path not in self._read_out:
+                self._read(path)
         for worker in self.workers.values():
             if worker.alive and self._gone(worker):
                 self._bury(worker)
@@ -245,6 +246,11 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _read(self, path: Path) -> None:
+        tail = self._tails.setdefault(path, Tail(path))
+        for event in tail.read():
+            self._learn(event)
+
     def _learn(self, event: Event) -> None:
         if isinstance(event, Born):
             self.workers[event.worker] = Worker(event.worker, event.slot, event.pid)
@@ -285,6 +291,9 @@ class Cluster:
             at, how = self._stopped[worker.slot], "stop"
         else:
             at, how = time.time(), "itself"
+        last_words = self.folder / "workers" / f"{worker.name}.jsonl"
+        self._read(last_words)
+        self._read_out.add(last_words)
         worker.alive, worker.role = False, "dead"
         self.record(Died(at, worker.name, how))
 

@@ -101,8 +101,9 @@ def _with_agent(verdict: Verdict, agent: AgentVerdict) -> Verdict:
 def drain(ground: Ground, jobs: Sequence[Plan], span: tuple[int, int], tell: Tell) -> None:
     """Wait until every due time of the span ran or has its answer on record, within a bound."""
     missing = {(plan.job, at) for plan in jobs for at in expected.due_times(plan, *span)}
-    patience = time.monotonic() + 6 * ground.profile.silence + ground.profile.probe + 10.0
     tell(f"{len(missing)} due times, waiting for the last")
+    missing -= ground.cluster.finished()
+    patience = time.monotonic() + 6 * ground.profile.silence + ground.profile.probe + 10.0
     while missing and time.monotonic() < patience:
         ground.cluster.rest(0.2)
         missing -= ground.cluster.finished()

@@ -27,7 +27,7 @@ FAULTS = {
 }
 NEED_LINES = ("partition", "slow", "pooler", "standby")
 NEED_SERVER = ("restart", "crash", "standby")
-SPARE = 1.0
+SPARE = 0.8
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,6 @@ def draw(faults: Sequence[str], seed: int, duration: float, profile: Profile) ->
     return tuple(steps)
 
 
-def length(steps: Sequence[Step], profile: Profile) -> float:
-    """Seconds from the first step until the cluster has recovered from the last."""
-    return max((step.at + step.seconds + _recovery(step.fault, profile) for step in steps), default=0.0)
-
-
 def check(faults: Sequence[str]) -> None:
     """Refuse an unknown fault by name."""
     for name in faults:
@@ -107,5 +102,8 @@ def _step(fault: str, at: float, dice: random.Random, profile: Profile) -> Step:
 
 
 def _recovery(fault: str, profile: Profile) -> float:
-    """Seconds until everybody leads, waits or runs again after a fault is over."""
-    return profile.takeover * (2.0 if fault in ("rolling", "restart", "crash") else 1.0)
+    """Seconds until somebody leads and somebody waits again after a fault is over.
+
+    A run waits besides until every worker is there; this is for what cannot be seen from outside.
+    """
+    return (profile.probe + SPARE) * (2.0 if fault in ("rolling", "restart", "crash") else 1.0)

@@ -8,7 +8,7 @@ import pytest
 
 from argus_sched.errors import SettingsError
 from argus_sched.harness.profiles import PROFILES, profile
-from argus_sched.harness.scenario import FAULTS, Step, draw, length
+from argus_sched.harness.scenario import FAULTS, Step, draw
 
 FAST = PROFILES["fast"]
 
@@ -27,7 +27,7 @@ def test_every_named_fault_comes_at_least_once_however_short_the_run(seed: int) 
 def test_a_fault_waits_until_the_cluster_had_time_to_recover(seed: int) -> None:
     steps = draw(list(FAULTS), seed, 120, FAST)
     assert all(
-        later.at - (earlier.at + earlier.seconds) >= FAST.takeover for earlier, later in pairwise(steps)
+        later.at - (earlier.at + earlier.seconds) >= FAST.probe + 0.8 for earlier, later in pairwise(steps)
     )
 
 
@@ -35,12 +35,10 @@ def test_a_long_run_repeats_faults_and_ends_with_its_duration() -> None:
     steps = draw(["kill", "terminate"], 3, 120, FAST)
     assert len(steps) > 10
     assert steps[-1].at <= 120
-    assert length(steps, FAST) <= 120 + FAST.takeover + 1
 
 
 def test_no_faults_are_no_steps() -> None:
     assert draw([], 3, 120, FAST) == ()
-    assert length((), FAST) == 0.0
 
 
 def test_partitions_last_longer_than_the_lease_and_go_all_ways() -> None:
