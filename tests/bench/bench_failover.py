@@ -52,6 +52,7 @@ def targets(chosen: Profile) -> dict[str, Target]:
         "freeze": Target((None, None, lease + 100), (None, None, 25)),
         "partition": Target((None, None, lease + 50), (None, None, 0.9 * lease)),
         "stop": Target((5, 20, 100)),
+        "rolling": Target((5, 20, 100)),
         "fork": Target((None, None, lease + 100)),
     }
 
