@@ -46,6 +46,9 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     add("--profile", choices=("default", "fast", "recipe"), default="default")
     add("--coordination", choices=("leader", "claims", "redis"), default="leader")
     add("--dsn", help="a database to use; without it a throw-away Postgres is started")
+    add(
+        "--lines", choices=("proxy", "namespaces"), default="proxy", help="how a line goes silent; see `list`"
+    )
     add("--without", metavar="GUARDS", default="", help="comma separated guards to switch off; see `list`")
     add("--uvicorn", action="store_true", help="two workers under one uvicorn instead of plain processes")
     add("--agent", action="store_true", help="run the monitoring agent beside it, and judge it too")
@@ -104,6 +107,7 @@ def _run(args: argparse.Namespace) -> int:
         profile=args.profile,
         coordination=args.coordination,
         dsn=args.dsn,
+        lines=args.lines,
         without=_names(args.without),
         uvicorn=args.uvicorn,
         docker=args.docker,
@@ -148,6 +152,7 @@ def _print(record: Record, page: Path | None, output: str) -> None:
 
 
 def _list(_: argparse.Namespace) -> int:
+    from argus_sched.harness.lines import LINES
     from argus_sched.harness.profiles import PROFILES
     from argus_sched.harness.scenario import FAULTS
     from argus_sched.harness.settings import GUARDS
@@ -155,6 +160,7 @@ def _list(_: argparse.Namespace) -> int:
 
     print(listing(list(FAULTS.items()), "faults, for --faults"))
     print("\n" + listing([(one.name, one.meaning) for one in PROFILES.values()], "profiles, for --profile"))
+    print("\n" + listing(list(LINES.items()), "lines to the database, for --lines"))
     print("\n" + listing(list(GUARDS.items()), "guards, for --without: what happens when each is off"))
     return HELD
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from argus_sched.advisory_keys import LEADER, derived_key
 from argus_sched.errors import SettingsError
-from argus_sched.harness import scenario, side_servers
+from argus_sched.harness import namespaces, scenario, side_servers
 from argus_sched.harness.agent_files import Watched
 from argus_sched.harness.beside import DSN_ENV, AgentBeside
 from argus_sched.harness.cluster import Cluster
 from argus_sched.harness.faults import Ground
+from argus_sched.harness.lines import LINES, Lines, ProxyLines
 from argus_sched.harness.profiles import profile
 from argus_sched.harness.proxy import Proxy
 from argus_sched.harness.sampler import Sampler
@@ -22,7 +23,7 @@ from argus_sched.harness.settings import RunSettings, WorkerSettings, plans
 from argus_sched.harness.slots import Launcher, Slot, launch
 from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres
-from argus_sched.postgres.witness import Witness, through
+from argus_sched.postgres.witness import Witness
 
 DATABASE, APP = "harness", "harness"
 SIDE_BY_SIDE = 2
@@ -33,14 +34,15 @@ def set_up(settings: RunSettings, folder: Path) -> Iterator[Ground]:
     """The ground of a run, its cluster not started yet; at the end nothing of it is left but `folder`."""
     check(settings)
     with ExitStack() as stack:
-        server = None if settings.dsn else stack.enter_context(EmbeddedPostgres())
+        run_id = uuid.uuid4().hex[:8]
+        proxy = stack.enter_context(Proxy()) if _needs_proxy(settings) else None
+        lines = _lines(settings, run_id, proxy, stack)
+        server = None if settings.dsn else stack.enter_context(EmbeddedPostgres(door=lines.door))
         dsn = settings.dsn or (server.create_database(DATABASE) if server else "")
         schema.migrate(dsn)
-        run_id = uuid.uuid4().hex[:8]
         key = LEADER.number if server else derived_key("harness", run_id)
         witness = stack.enter_context(contextlib.closing(Witness(dsn, key)))
         eyes = stack.enter_context(contextlib.closing(Witness(dsn, key)))
-        proxy = stack.enter_context(Proxy()) if _needs_lines(settings) else None
         told = WorkerSettings(
             f"harness-{run_id}",
             key,
@@ -50,12 +52,13 @@ def set_up(settings: RunSettings, folder: Path) -> Iterator[Ground]:
             settings.coordination,
             _redis(settings, stack),
         )
-        slots = [Slot(name, _dsn_of(name, dsn, witness, proxy), size) for name, size in sizes(settings)]
+        ways = {name: lines.open(name, dsn) for name, _ in sizes(settings)}
+        slots = [Slot(name, ways[name].dsn, size, ways[name].within) for name, size in sizes(settings)]
         if settings.docker:
             stack.callback(_remove_containers, folder)
         one_log = APP if settings.agent else None
         cluster = stack.enter_context(Cluster(folder, told, slots, launcher(settings), one_log))
-        ground = Ground(cluster, witness, profile(settings.profile), server, proxy)
+        ground = Ground(cluster, witness, profile(settings.profile), server, lines, proxy)
         stack.callback(ground.put_right)
         stack.enter_context(Sampler(eyes.holders, cluster.record))
         if settings.agent:
@@ -76,6 +79,7 @@ def check(settings: RunSettings) -> None:
         )
     if "pooler" in settings.faults and not side_servers.has_pooler():
         raise SettingsError("the fault `pooler` needs pgbouncer: install it, or leave the fault out")
+    _check_lines(settings)
 
 
 def possible_faults(dsn: str | None) -> tuple[str, ...]:
@@ -115,12 +119,29 @@ def _agent(ground: Ground, folder: Path, dsn: str) -> AgentBeside:
     return AgentBeside(folder, watched, dsn, ground.cluster.record)
 
 
-def _needs_lines(settings: RunSettings) -> bool:
-    return any(fault in scenario.NEED_LINES for fault in settings.faults)
+def _check_lines(settings: RunSettings) -> None:
+    if settings.lines not in LINES:
+        raise SettingsError(f"there are no lines {settings.lines!r}: use any of {', '.join(LINES)}")
+    if settings.lines == "namespaces":
+        # From a namespace nothing is reached but a server of ours that listens at its end of the link.
+        unreachable = {"--dsn": settings.dsn, "--docker": settings.docker}
+        unreachable["--coordination redis"] = settings.coordination == "redis"
+        for option in (name for name, given in unreachable.items() if given):
+            raise SettingsError(f"--lines namespaces cannot be joined with {option}: leave one of them out")
+        if obstacle := namespaces.obstacle():
+            raise SettingsError(f"--lines namespaces cannot be had here: {obstacle}, or use --lines proxy")
 
 
-def _dsn_of(slot: str, dsn: str, witness: Witness, proxy: Proxy | None) -> str:
-    return through(dsn, proxy.open(slot, *witness.address)) if proxy else dsn
+def _needs_proxy(settings: RunSettings) -> bool:
+    relayed = set(scenario.NEED_PROXY) | ({"partition"} if settings.lines == "proxy" else set())
+    return not relayed.isdisjoint(settings.faults)
+
+
+def _lines(settings: RunSettings, run_id: str, proxy: Proxy | None, stack: ExitStack) -> Lines:
+    if settings.lines == "proxy":
+        return ProxyLines(proxy)
+    slots = [name for name, _ in sizes(settings)]
+    return stack.enter_context(namespaces.NamespaceLines(run_id, slots, proxy))
 
 
 def _redis(settings: RunSettings, stack: ExitStack) -> str:

@@ -16,6 +16,7 @@ from argus_sched.errors import SettingsError, SourceError
 from argus_sched.harness import side_servers
 from argus_sched.harness.cluster import Cluster, Worker
 from argus_sched.harness.history import Fault, Skewed
+from argus_sched.harness.lines import Lines, ProxyLines
 from argus_sched.harness.profiles import Profile
 from argus_sched.harness.proxy import Proxy
 from argus_sched.harness.scenario import Step
@@ -34,6 +35,7 @@ class Ground:
     witness: Witness
     profile: Profile
     server: EmbeddedPostgres | None = None
+    lines: Lines = field(default_factory=ProxyLines)
     proxy: Proxy | None = None
     children: list[int] = field(default_factory=list)
 
@@ -47,10 +49,10 @@ class Ground:
         return self.server
 
     @property
-    def lines(self) -> Proxy:
-        """The proxy between workers and database; SettingsError when they connect directly."""
+    def relay(self) -> Proxy:
+        """The proxy between workers and database; SettingsError when there is none."""
         if self.proxy is None:
-            raise SettingsError("the workers connect directly: this fault needs the harness's own proxy")
+            raise SettingsError("there is no proxy in this run: name slow, pooler or standby in --faults")
         return self.proxy
 
     def leader(self) -> Worker:
@@ -74,7 +76,7 @@ class Ground:
         for worker in self.cluster.live():
             if worker.frozen_at is not None:
                 self.cluster.thaw(worker)
-        for slot in self.cluster.slots if self.proxy else ():
+        for slot in self.cluster.slots:
             self.lines.heal(slot)
         while self.children:
             with suppress(ProcessLookupError):
@@ -130,7 +132,7 @@ def crash(ground: Ground, step: Step) -> None:
 def partition(ground: Ground, step: Step) -> None:
     """The leader's line is silent, without FIN."""
     leader, at = ground.leader(), time.time()
-    ground.lines.hold(leader.slot, *step.directions)
+    ground.lines.silence(leader.slot, *step.directions)
     ground.cluster.rest(step.seconds)
     ground.lines.heal(leader.slot)
     ground.record(step, leader, at)
@@ -139,9 +141,9 @@ def partition(ground: Ground, step: Step) -> None:
 def slow(ground: Ground, step: Step) -> None:
     """Everything on the leader's line takes longer."""
     leader, at = ground.leader(), time.time()
-    ground.lines.delay(leader.slot, step.amount)
+    ground.relay.delay(leader.slot, step.amount)
     ground.cluster.rest(step.seconds)
-    ground.lines.heal(leader.slot)
+    ground.relay.heal(leader.slot)
     ground.record(step, leader, at)
 
 
@@ -225,11 +227,11 @@ def _detour(
 ) -> None:
     at = time.time()
     for slot in slots:
-        ground.lines.point(slot, *there)
+        ground.relay.point(slot, *there)
     ground.cluster.rest(step.seconds)
     back = time.time()
     for slot in slots:
-        ground.lines.point(slot, *here)
+        ground.relay.point(slot, *here)
     # With every worker on the detour nobody can lead before the way back is open.
     ground.record(step, leader, at, at if len(slots) < len(ground.cluster.slots) else back)
 

@@ -2,7 +2,7 @@
 
 It runs as a process of its own, so that the harness's other work does not delay the bytes, and ends when its
 standard input does, so that it outlives nobody. Each line of standard input is one command in JSON, each is
-answered by one line: `{"do": "open", "line": "w1", "host": …, "port": …}` → `{"port": 40123}`.
+answered by one line: `{"do": "open", "line": "w1", "host": …, "port": …, "listen": …}` → `{"port": 40123}`.
 
 A line has two directions, `up` (client to server) and `down`. Each is in one of three states:
 
@@ -108,9 +108,9 @@ class Line:
         self.port = 0
         self._server: asyncio.Server | None = None
 
-    async def listen(self) -> None:
-        """Accept connections on a free port of 127.0.0.1."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+    async def listen(self, host: str) -> None:
+        """Accept connections on a free port of `host`."""
+        self._server = await asyncio.start_server(self._accept, host, 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
     def change(self, states: dict[str, str], delay: float | None) -> None:
@@ -158,7 +158,7 @@ class Switchboard:
         """Carry out one command; the answer is sent back."""
         if command["do"] == "open":
             line = self.lines[command["line"]] = Line(command["host"], command["port"])
-            await line.listen()
+            await line.listen(command["listen"])
             return {"port": line.port}
         line = self.lines[command["line"]]
         if command["do"] == "point":
@@ -190,9 +190,9 @@ class Proxy:
         )
         self._one_at_a_time = threading.Lock()
 
-    def open(self, line: str, host: str, port: int) -> int:
-        """Open a line to a server; returns the port of 127.0.0.1 to connect to."""
-        answer: int = self._ask(do="open", line=line, host=host, port=port)["port"]
+    def open(self, line: str, host: str, port: int, listen: str = "127.0.0.1") -> int:
+        """Open a line to a server; returns the port of `listen` to connect to."""
+        answer: int = self._ask(do="open", line=line, host=host, port=port, listen=listen)["port"]
         return answer
 
     def cut(self, line: str) -> None:

@@ -25,7 +25,7 @@ FAULTS = {
     "pooler": "every worker reaches Postgres through a pooler that gives all of them one session",
     "standby": "the leader is sent to a hot standby, where the same key is free",
 }
-NEED_LINES = ("partition", "slow", "pooler", "standby")
+NEED_PROXY = ("slow", "pooler", "standby")
 NEED_SERVER = ("restart", "crash", "standby")
 SPARE = 0.8
 

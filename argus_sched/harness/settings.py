@@ -70,6 +70,7 @@ class RunSettings:
     profile: str = "default"
     coordination: str = "leader"
     dsn: str | None = None
+    lines: str = "proxy"
     without: tuple[str, ...] = ()
     uvicorn: bool = False
     docker: bool = False
@@ -88,6 +89,7 @@ class RunSettings:
         words += [f"--seed {self.seed}", f"--profile {self.profile}", f"--coordination {self.coordination}"]
         words += [f"--without {','.join(self.without)}"] if self.without else []
         words += ["--dsn ..."] if self.dsn else []
+        words += [f"--lines {self.lines}"] if self.lines != "proxy" else []
         words += [f"--{name}" for name in ("uvicorn", "docker", "agent") if getattr(self, name)]
         return " ".join(words)
 

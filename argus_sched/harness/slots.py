@@ -15,11 +15,12 @@ from typing import IO
 
 @dataclass
 class Slot:
-    """A place for a worker: the command that fills it and the process that does."""
+    """A place for a worker: where it finds the database, what its command is run by, and its process."""
 
     name: str
     dsn: str
     size: int = 1
+    within: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     births: int = 0
 
@@ -29,7 +30,7 @@ Launcher = Callable[[Path, Slot], "subprocess.Popen[bytes]"]
 
 def launch(folder: Path, slot: Slot) -> subprocess.Popen[bytes]:
     """Fill a slot with a worker process, or with a uvicorn parent of several."""
-    command = [sys.executable, "-m", "argus_sched.harness.worker", str(slot.size)]
+    command = [*slot.within, sys.executable, "-m", "argus_sched.harness.worker", str(slot.size)]
     return subprocess.Popen(
         command,
         env={**os.environ, **environment_of(folder, slot)},

@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,17 +63,32 @@ def find_binaries() -> Path:
     raise MissingExtraError("an embedded Postgres", "embedded")
 
 
+@dataclass(frozen=True)
+class Door:
+    """One more address a server listens on, and the network whose clients it lets in there."""
+
+    address: str
+    clients: str
+
+
 class EmbeddedPostgres:
     """One server with its own folder and port. Use it as a context manager, or `start` and `destroy` it."""
 
     def __init__(
-        self, options: Mapping[str, str] | None = None, root: Path | None = None, port: int | None = None
+        self,
+        options: Mapping[str, str] | None = None,
+        root: Path | None = None,
+        port: int | None = None,
+        door: Door | None = None,
     ) -> None:
         self.root = root or Path(tempfile.mkdtemp(prefix="argus-pg-"))
         self.data = self.root / "data"
         self.log = self.root / "server.log"
         self.port = port or free_port()
+        self._door = door
         self._options = {**_OPTIONS, "unix_socket_directories": str(self.root), **(options or {})}
+        if door is not None:
+            self._options["listen_addresses"] += f",{door.address}"
         self._process: subprocess.Popen[bytes] | None = None
         self._as_user = _unprivileged_user()
         self._binaries = _reachable(find_binaries(), self.root, self._as_user)
@@ -172,6 +188,9 @@ class EmbeddedPostgres:
             raise SourceError(
                 f"initdb failed ({done.returncode}): {done.stderr.decode(errors='replace').strip()}"
             )
+        if self._door is not None:
+            with (self.data / "pg_hba.conf").open("a") as clients:
+                clients.write(f"host all all {self._door.clients} trust\n")
 
     def _try_start(self, deadline: float) -> bool:
         command: list[object] = [self._binaries / "postgres", "-D", self.data, "-p", str(self.port)]

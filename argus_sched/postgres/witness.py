@@ -68,8 +68,7 @@ class Witness:
     @property
     def address(self) -> tuple[str, int]:
         """Host and port of the DSN."""
-        parts = conninfo_to_dict(self._dsn)
-        return str(parts.get("host") or "127.0.0.1"), int(parts.get("port") or 5432)
+        return address_of(self._dsn)
 
     @property
     def login(self) -> tuple[str, str]:
@@ -123,6 +122,12 @@ class Witness:
             return None
 
 
-def through(dsn: str, port: int) -> str:
-    """`dsn` by way of a port of 127.0.0.1."""
-    return make_conninfo(dsn, host="127.0.0.1", port=port)
+def address_of(dsn: str) -> tuple[str, int]:
+    """Host and port of a DSN."""
+    parts = conninfo_to_dict(dsn)
+    return str(parts.get("host") or "127.0.0.1"), int(parts.get("port") or 5432)
+
+
+def through(dsn: str, port: int, host: str = "127.0.0.1") -> str:
+    """`dsn` by way of another port and host."""
+    return make_conninfo(dsn, host=host, port=port)
