@@ -126,14 +126,13 @@ def _watched(checks: Iterable[JobsCheck]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Read:
-    """One container's read, which began and ended at these instants: what was said, how far it reached, and
-    the newest stamp of a line that lies in the future."""
+    """One container's read, which ended at `latest_ns`: what was said, how far it reached, and the newest
+    stamp of a line that lies in the future."""
 
     container: Container
     said: Evidence
     reading: Reading
     future_ns: int
-    began_ns: int
     latest_ns: int
 
     @property
@@ -148,7 +147,8 @@ class _Read:
             return evidence
         # Lines from the future are set aside, not forgotten: with the old cursor the next pass meets them.
         # Of lines that say nothing to us there, one must not make all that is written after it pass for old.
-        cursor = None if self.future_ns else within(self.reading.cursor, self.began_ns)
+        # What was written while a slow read went on is no future: it would be read again, and as slowly.
+        cursor = None if self.future_ns else within(self.reading.cursor, self.latest_ns)
         return cover(combine(evidence, self.said), self.container, self.coverage, cursor)
 
 
@@ -190,10 +190,10 @@ def _read_all(
     """The reads of all containers, side by side; each is bounded by the source's own time limit."""
 
     def read(container: Container) -> _Read:
-        listener, began_ns = _Listener(container, watched, clock), nanoseconds(clock.now())
+        listener = _Listener(container, watched, clock)
         reading = source.read(container, evidence.cursor(container), horizon, listener.take)
         latest_ns = nanoseconds(clock.now())
-        return _Read(container, listener.said, reading, listener.future_ns, began_ns, latest_ns)
+        return _Read(container, listener.said, reading, listener.future_ns, latest_ns)
 
     work = {number: partial(read, container) for number, container in enumerate(containers)}
     found = fan_out(work, math.inf, READERS)

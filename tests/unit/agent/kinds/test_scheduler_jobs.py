@@ -27,7 +27,7 @@ class Log:
 
     node = "docker:web"
 
-    def __init__(self, batches: Sequence[Iterable[Record]], to_ns: int, problem: str = "") -> None:
+    def __init__(self, batches: Iterable[Iterable[Record]], to_ns: int, problem: str = "") -> None:
         self.batches = batches
         self.reading = Reading(
             WEB,
@@ -92,6 +92,17 @@ def test_a_line_of_no_meaning_from_the_future_hides_nothing_neither_before_nor_a
     assert nanoseconds(ago(minutes=11)) < cursor.stamp_ns < nanoseconds(NOON)
     (result,), _ = judge_log(found)
     assert (result.status, result.phase) == (Status.CRIT, Phase.STALE)
+
+
+def test_what_is_written_while_a_slow_read_goes_on_is_not_read_again() -> None:
+    clock, newest = ManualClock(NOON), nanoseconds(NOON + timedelta(seconds=30))
+
+    def slowly() -> Iterable[list[Record]]:
+        clock.advance(timedelta(seconds=30))
+        yield [line("sync orders", newest)]
+
+    found = look_at_log(Log(slowly(), newest), "labs", (CHECK,), NOTHING, clock, LONG_AGO)
+    assert found.evidence.cursor(WEB) == Cursor(newest, 1)
 
 
 def test_a_moment_ahead_is_no_future() -> None:
