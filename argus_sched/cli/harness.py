@@ -144,7 +144,7 @@ def _print(record: Record, page: Path | None, output: str) -> None:
     from argus_sched.harness import summary
 
     if output == "json":
-        print(json.dumps(record.verdict.as_json(), indent=2))
+        print(json.dumps({**record.verdict.as_json(), "command": record.settings.command}, indent=2))
         return
     print("\n" + summary.text(record))
     if page is not None:

@@ -22,10 +22,10 @@ def harness(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_list_names_every_fault_profile_and_guard() -> None:
+def test_list_names_every_fault_profile_guard_and_kind_of_line() -> None:
     done = harness("list")
     assert done.returncode == 0
-    for word in ("pg_terminate_backend", "recipe", "jitter-hash"):
+    for word in ("pg_terminate_backend", "recipe", "jitter-hash", "namespaces"):
         assert word in done.stdout
 
 
