@@ -14,8 +14,8 @@ from argus_sched.errors import ArgusError
 from argus_sched.version import __version__
 
 UNKNOWN = 3
-# New objects between two searches for garbage: with Python's own 700 a tenth of a check goes into searching, as
-# imports, which are most of it, make objects and no garbage.
+# New objects between two searches for garbage: with Python's own 700 a tenth of a check goes into searching,
+# since imports, which are most of it, make objects and no garbage.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 # command -> (module that defines `configure(parser)`, one line of help); a module is imported only when its
