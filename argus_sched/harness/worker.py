@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import ctypes
 import logging
+import multiprocessing
 import os
 import signal
 import sys
@@ -28,12 +29,12 @@ from typing import Any
 
 from argus_sched import Fire, Scheduler, Timing, cron, due_times, every
 from argus_sched.clock import SystemClock
+from argus_sched.harness.aftermath import end_with_parent
 from argus_sched.harness.diary import Diary, Lines
 from argus_sched.harness.expected import Plan
 from argus_sched.harness.history import Born, Finished, Service, Started
 from argus_sched.harness.settings import WorkerSettings
 
-PR_SET_PDEATHSIG = 1
 SAMPLE = 0.05
 
 
@@ -109,14 +110,14 @@ class HarnessWorker:
 
     def _build(self) -> Scheduler:
         settings = self.settings
-        coordination = "leader" if settings.coordination == "leader" else "every_worker"
+        elects = settings.coordination == "leader"
         scheduler = Scheduler(
             self.place.dsn,
             namespace=settings.namespace,
             environment="production",
             clock=self.clock,
             on_event=self._hear,
-            coordination=coordination,
+            coordination="leader" if elects else "every_worker",
             claims="redis" if settings.coordination == "redis" else "postgres",
             redis_url=settings.redis or None,
             timing=getattr(Timing, settings.profile)(),
@@ -126,7 +127,7 @@ class HarnessWorker:
         )
         for plan in settings.plans:
             scheduler.add_job(self._body(plan), trigger_of(plan), **options_of(plan))
-        if coordination == "leader":
+        if elects:
             scheduler.leader_service("harness", LeaderService(self.place.name, self._own))
         return scheduler
 
@@ -199,6 +200,9 @@ def application() -> Any:
     from starlette.applications import Starlette
 
     end_with_parent()
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        raise SystemExit("the parent has ended")
     write_logs()
     worker = HarnessWorker(Place.here())
 
@@ -240,14 +244,8 @@ def write_logs() -> None:
     )
 
 
-def end_with_parent() -> None:
-    """Let the kernel kill this process when its parent dies, so that no run outlives its harness."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def main() -> None:
     """Fill one slot: with a plain process, or with a parent of as many as the argument says."""
-    end_with_parent()
     write_logs()
     count = int(sys.argv[1])
     run_plain() if count == 1 else run_uvicorn(count)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from argus_sched import due_times
 from argus_sched.errors import JobError
@@ -28,6 +28,20 @@ class OnInterrupted(StrEnum):
 
     AT_MOST_ONCE = "at_most_once"
     AT_LEAST_ONCE = "at_least_once"
+
+
+class JobOptions(TypedDict, total=False):
+    """What a job may be told besides its function and its trigger, for editors and type checkers."""
+
+    id: str | None
+    name: str | None
+    catch_up: Literal["latest", "all", "skip"] | None
+    coalesce: bool | None
+    catch_up_window: timedelta | None
+    max_instances: int
+    on_interrupted: Literal["at_most_once", "at_least_once"]
+    jitter: timedelta
+    first_run_after: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from argus_sched import due_times
 from argus_sched.clock import Clock, SystemClock
@@ -22,11 +22,11 @@ from argus_sched.scheduling import metrics as metrics_module
 from argus_sched.scheduling.auto_disable import AlertHook, AutoDisable
 from argus_sched.scheduling.claims import RunNow
 from argus_sched.scheduling.events import Events, Listener
-from argus_sched.scheduling.job import Job, JobRegistry, declare
+from argus_sched.scheduling.job import Job, JobOptions, JobRegistry, declare
 from argus_sched.scheduling.leader_services import LeaderService, LeaderServices
 from argus_sched.scheduling.leadership import Role, Term
 from argus_sched.scheduling.metrics import Metrics
-from argus_sched.scheduling.settings import Settings
+from argus_sched.scheduling.settings import SchedulerOptions, Settings
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
@@ -88,7 +88,7 @@ class Scheduler:
         clock: Clock | None = None,
         on_event: Listener | None = None,
         on_auto_disable: AlertHook | None = None,
-        **options: Any,
+        **options: Unpack[SchedulerOptions],
     ) -> None:
         options["without"] = frozenset(options.get("without", ()))
         self.settings = Settings.of(namespace=namespace, dsn=dsn, environment=environment, **options)
@@ -110,7 +110,9 @@ class Scheduler:
 
     # Declaring.
 
-    def job(self, trigger: due_times.Trigger, **options: Any) -> Callable[[Function], Function]:
+    def job(
+        self, trigger: due_times.Trigger, **options: Unpack[JobOptions]
+    ) -> Callable[[Function], Function]:
         """A decorator that declares the function as a job; `options` are those of `add_job`."""
 
         def declared(func: Function) -> Function:
@@ -125,7 +127,9 @@ class Scheduler:
             return written
         return declared
 
-    def add_job(self, func: Callable[..., Any], trigger: due_times.Trigger, **options: Any) -> Job | None:
+    def add_job(
+        self, func: Callable[..., Any], trigger: due_times.Trigger, **options: Unpack[JobOptions]
+    ) -> Job | None:
         """Declare `func` as a job and return it; a wrong one raises JobError, in production it is None.
 
         Options: id, name, catch_up ("latest", "all", "skip"), coalesce, catch_up_window, max_instances,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Literal, Self, TypedDict
 
 from argus_sched import advisory_keys
 from argus_sched.errors import SettingsError
@@ -30,6 +31,25 @@ class Claims(StrEnum):
     POSTGRES = "postgres"
     REDIS = "redis"
     NONE = "none"
+
+
+class SchedulerOptions(TypedDict, total=False):
+    """What a scheduler may be told besides its database and its namespace, for editors and type checkers."""
+
+    coordination: Literal["leader", "every_worker"]
+    claims: Literal["postgres", "redis", "none"]
+    redis_url: str | None
+    timing: Timing
+    key: int
+    threads: int
+    max_failures: int
+    retention: timedelta
+    stop_timeout: float
+    migrate: bool
+    candidate: bool
+    fire_lock_ttl: int
+    run_now_ttl: int
+    without: Collection[str]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from argus_sched.due_times import cron, every, once
 from argus_sched.errors import JobError
 from argus_sched.scheduling import triggers
 from argus_sched.scheduling.catch_up import CatchUp
-from argus_sched.scheduling.job import Fire, JobRegistry, declare
+from argus_sched.scheduling.job import Fire, JobOptions, JobRegistry, declare
 from argus_sched.scheduling.runs import body_of
 
 NOW = datetime(2026, 3, 14, 10, tzinfo=UTC)
@@ -192,3 +193,8 @@ def test_jitter_is_the_same_everywhere_and_stays_before_the_next_due_time() -> N
     assert delays != [other.delay(due) for due in dues]
     assert all(timedelta(0) <= delay < timedelta(seconds=10) for delay in delays)
     assert len(set(delays)) > 90
+
+
+def test_a_type_checker_knows_every_option_of_a_job() -> None:
+    taken = inspect.signature(declare).parameters.keys() - {"func", "trigger", "now", "unknown"}
+    assert JobOptions.__annotations__.keys() == taken

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from argus_sched.errors import SettingsError
 from argus_sched.scheduling.leadership import Timing
-from argus_sched.scheduling.settings import GUARDS, Settings
+from argus_sched.scheduling.settings import GUARDS, SchedulerOptions, Settings
 
 DSN = "postgresql://localhost/x"
 
@@ -80,3 +81,8 @@ def test_a_guard_that_is_off_changes_what_it_guards() -> None:
     whole = Settings(namespace="labs", dsn=DSN)
     assert whole.guarded_by_claims
     assert whole.effective_timing == Timing.default()
+
+
+def test_a_type_checker_knows_every_option_of_a_scheduler() -> None:
+    told = {each.name for each in fields(Settings)} - {"namespace", "dsn", "environment", "unknown"}
+    assert SchedulerOptions.__annotations__.keys() == told
