@@ -70,6 +70,13 @@ def deploy(case: JobCase, since: datetime) -> datetime | None:
     return max(births) + _doubt(case) if births else None
 
 
+def supposed_run(case: JobCase, since: datetime) -> datetime | None:
+    """The latest instant after `since` of a run that a replaced container may have taken with it, however
+    long ago that is; None when none may have."""
+    births = [instant(span.to_ns) for found, span in _hiding(case, since) if _is_birth(case, found, span)]
+    return max(births, default=None)
+
+
 def mute(case: JobCase, owed: datetime | None) -> Blindness | None:
     """The blindness of a scheduler that said nothing since every one of its containers started.
 

@@ -84,12 +84,14 @@ def _owed(case: JobCase, due: Due) -> datetime | None:
 
     Many schedulers count an interval from their own start, so that a deploy shortly before a run makes it
     late; that pages nobody. A crash loop gains nothing by it: the first start after the last run counts, and
-    one interval is the most.
+    one interval is the most. Where runs went with a replaced container, the last of them counts.
     """
     begun = [start for start in case.starts if case.last_run is not None and start > case.last_run]
-    if not begun or not isinstance(case.spec.trigger, Every):
+    if case.last_run is None or not begun or not isinstance(case.spec.trigger, Every):
         return None
-    return min(min(begun) + case.spec.interval + LINE_DELAY, due.deadline + case.spec.interval)
+    supposed = blindness.supposed_run(case, case.last_run)
+    deadline = max(due.deadline, supposed + case.spec.limit) if supposed else due.deadline
+    return min(min(begun) + case.spec.interval + LINE_DELAY, deadline + case.spec.interval)
 
 
 def _deleted(case: JobCase) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argus_sched.agent.check import Node, Result
+from argus_sched.agent.check import WAIT_KEY, Node, Result
 from argus_sched.agent.instants import parse_rfc3339
 from argus_sched.agent.judging.blindness import LINES_NODE
 from argus_sched.agent.judging.evidence import Evidence, cover, first_seen
@@ -227,6 +227,25 @@ def test_a_run_is_supposed_in_the_lines_a_replaced_container_took_with_it_until_
     evidence: Evidence, phase: Phase
 ) -> None:
     assert grade(QUARTER, evidence).phase is phase
+
+
+@pytest.mark.parametrize(
+    ("read_until", "waits"),
+    [
+        # not overdue when it was last read: what ran since went with the container that was replaced at 11:49:30
+        (ago(hours=6), 30),
+        # overdue already
+        (ago(hours=5, minutes=40), 0),
+    ],
+)
+def test_after_a_deploy_that_nobody_watched_the_message_waits_for_the_run_the_new_scheduler_owes(
+    read_until: datetime, waits: float
+) -> None:
+    born = ago(minutes=10, seconds=30)
+    evidence = read_twice(ago(hours=6, minutes=8), read_until, born, OTHER)
+    result = grade(every(10 * MINUTE, 2 * MINUTE), evidence, sight(containers=(started(born),)))
+    assert verdict(result) == (Status.CRIT, Phase.STALE)
+    assert result.details[WAIT_KEY] == waits
 
 
 def test_a_weekly_job_is_judged_although_its_container_is_recreated_every_day() -> None:
