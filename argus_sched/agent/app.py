@@ -16,6 +16,7 @@ from argus_sched.agent.store.run_lock import run_lock
 from argus_sched.agent.store.sqlite import Store
 from argus_sched.agent.tasks import Edges
 from argus_sched.agent.telling.notify_ports import Teller
+from argus_sched.agent.web_address import WebAddress
 from argus_sched.clock import Clock, StandingClock, SystemClock
 from argus_sched.errors import SettingsError
 
@@ -56,7 +57,7 @@ def build_agent(
         store,
         settings.deadline,
         teller=_teller(settings, store, environ) if tells else None,
-        beat=partial(_beat, settings.heartbeat_url) if tells and settings.heartbeat_url else None,
+        beat=partial(_beat, WebAddress(settings.heartbeat_url)) if tells and settings.heartbeat_url else None,
         exclusively=partial(run_lock, settings.state, LOCK_WAIT_SECONDS, clock),
     )
 
@@ -96,7 +97,7 @@ def _teller(settings: AgentSettings, store: Store, environ: Mapping[str, str]) -
     )
 
 
-def _beat(url: str) -> None:
+def _beat(url: WebAddress) -> None:
     from argus_sched.agent.heartbeat import beat
 
     beat(url)

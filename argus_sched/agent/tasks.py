@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -29,10 +29,11 @@ class Edges:
     """
 
     clock: Clock
-    open_log: Callable[[LogSpec], LogSource]
-    open_locks: Callable[[Pack], Sequence[LockView]]
-    until: Callable[[], datetime]
-    host_of: Callable[[DatabaseSpec], str | None] = lambda _: None
+    # Not shown: they are bound to the environment, which holds secrets.
+    open_log: Callable[[LogSpec], LogSource] = field(repr=False)
+    open_locks: Callable[[Pack], Sequence[LockView]] = field(repr=False)
+    until: Callable[[], datetime] = field(repr=False)
+    host_of: Callable[[DatabaseSpec], str | None] = field(default=lambda _: None, repr=False)
 
 
 class Verdicts(NamedTuple):

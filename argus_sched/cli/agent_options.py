@@ -58,19 +58,21 @@ def load(args: argparse.Namespace) -> tuple[AgentSettings, tuple[Pack, ...], Map
     from dataclasses import replace
 
     from argus_sched.agent.config.pack_files import load_packs
+    from argus_sched.agent.config.secret_sources import Environment
     from argus_sched.agent.config.settings import load_settings
 
-    settings = load_settings(args.config, os.environ)
+    environ = Environment()
+    settings = load_settings(args.config, environ)
     if args.pack:
         settings = replace(settings, packs=tuple(args.pack))
     if args.timeout:
         shorter = min(settings.read_timeout, args.timeout)
         settings = replace(settings, deadline=args.timeout, read_timeout=shorter)
-    packs = load_packs(settings, os.environ)
+    packs = load_packs(settings, environ)
     if sys.stderr.isatty():
         for warning in (warning for pack in packs for warning in pack.warnings):
             print(f"argus-sched: warning: {warning}", file=sys.stderr)
-    return settings, packs, os.environ
+    return settings, packs, environ
 
 
 def log_to_stderr() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -37,10 +36,11 @@ def snapshot(config: str | None) -> Iterator[sqlite3.Connection]:
 
 
 def _store(config: str | None) -> Store:
+    from argus_sched.agent.config.secret_sources import Environment
     from argus_sched.agent.config.settings import load_settings
     from argus_sched.agent.store.sqlite import Store
 
-    return Store(load_settings(config, os.environ).state)
+    return Store(load_settings(config, Environment()).state)
 
 
 def now() -> datetime:

@@ -37,11 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the pack; 3 when no job's trigger could be told, and standard error says so."""
-    import os
     import sys
     from pathlib import Path
 
     from argus_sched import due_times
+    from argus_sched.agent.config.secret_sources import Environment
     from argus_sched.agent.config.settings import load_settings
     from argus_sched.agent.discovery.pack_text import app_from, write_pack
     from argus_sched.agent.sources import open_source
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
     due_times.cron("@daily", args.timezone)  # refuses an unknown zone before anything is read
     logs, clock = _log_spec(args), SystemClock()
-    hosts = load_settings(args.config, os.environ).hosts
+    hosts = load_settings(args.config, Environment()).hosts
     if logs.host not in hosts:
         raise SettingsError(f"--host: no host {logs.host!r} in the config: it has {', '.join(hosts)}")
     source = open_source(logs, clock=clock, timeout=60.0, host=hosts[logs.host])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -90,11 +89,13 @@ def _opened(path: Path) -> Any:
 
 def _of_pack(path: str, config: str | None) -> int:
     from argus_sched.agent.config.pack_files import load_pack
+    from argus_sched.agent.config.secret_sources import Environment
     from argus_sched.agent.config.settings import load_settings
     from argus_sched.errors import SettingsError
 
-    settings = load_settings(config, os.environ)
-    pack = load_pack(path, os.environ, settings.defaults)
+    environ = Environment()
+    settings = load_settings(config, environ)
+    pack = load_pack(path, environ, settings.defaults)
     if pack.logs is None:
         raise SettingsError(f"{path} names no logs: add a `logs:` section")
     return _of_source(pack.logs, settings.hosts[pack.logs.host])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one line for each channel."""
+    from argus_sched.agent.config.secret_sources import Environment
     from argus_sched.agent.config.settings import load_settings
     from argus_sched.agent.notifiers import open_notifiers
     from argus_sched.agent.telling.delivery import Delivery
@@ -30,8 +30,9 @@ def run(args: argparse.Namespace) -> int:
     from argus_sched.errors import SettingsError
 
     log_to_stderr()
-    settings = load_settings(args.config, os.environ)
-    notifiers = open_notifiers(settings, os.environ)
+    environ = Environment()
+    settings = load_settings(args.config, environ)
+    notifiers = open_notifiers(settings, environ)
     if not notifiers:
         raise SettingsError("no channel is set: give the settings telegram, webhook or alertmanager")
     problems = 0

@@ -24,11 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each good file, and one for each problem and warning."""
-    import os
-
+    from argus_sched.agent.config.secret_sources import Environment
     from argus_sched.agent.config.validation import validate_files
 
-    verdicts = validate_files(args.files, args.config, os.environ)
+    verdicts = validate_files(args.files, args.config, Environment())
     if args.output == "json":
         _print_json(verdicts)
     else:

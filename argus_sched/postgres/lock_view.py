@@ -116,6 +116,9 @@ class PostgresLockView:
                 # Without the name: what keeps one database of a server from us keeps all of them.
                 raise HostError(f"cannot connect to the database at {server}: {said}") from error
             raise SourceError(f"cannot connect to the database at {server}/{name}: {said}") from error
+        except Exception as error:  # a fault of the driver, whose traceback would show the password
+            cause = f"{type(error).__name__} in psycopg"
+            raise SourceError(f"cannot connect to the database at {server}/{name}: {cause}") from None
         self._system_identifier = self._identify(self._connection)
         return self._connection
 

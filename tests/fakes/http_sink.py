@@ -63,3 +63,39 @@ def _handler(sink: HttpSink) -> type[BaseHTTPRequestHandler]:
             """Nothing on standard error."""
 
     return Handler
+
+
+class EchoServer:
+    """A web server that answers every request with 404 and all it was sent, as many frameworks do; a context
+    manager."""
+
+    def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def host(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self._server.server_port}"
+
+
+class _Echo(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        body = f"Cannot {self.command} {self.path} {self.headers['Authorization']}".encode()
+        self.send_response(404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing on standard error."""

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from argus_sched.agent.heartbeat import beat
+from argus_sched.agent.web_address import WebAddress
 from argus_sched.errors import DeliveryError
 from argus_sched.postgres.embedded import free_port
 
@@ -37,24 +38,24 @@ def server() -> Iterator[HTTPServer]:
 
 
 def test_a_beat_that_is_heard_says_nothing(server: HTTPServer) -> None:
-    beat(f"http://127.0.0.1:{server.server_port}/ok")
+    beat(WebAddress(f"http://127.0.0.1:{server.server_port}/ok"))
 
 
 def test_a_refusal_is_an_error_that_names_the_host_and_not_the_secret_path(server: HTTPServer) -> None:
-    with pytest.raises(DeliveryError, match=r"127\.0\.0\.1 was answered with 500") as caught:
-        beat(f"http://127.0.0.1:{server.server_port}/s3cret")
+    with pytest.raises(DeliveryError, match=r"127\.0\.0\.1:[0-9]+ was answered with 500") as caught:
+        beat(WebAddress(f"http://127.0.0.1:{server.server_port}/s3cret"))
     assert "s3cret" not in str(caught.value)
 
 
 def test_a_name_and_password_in_the_address_are_sent_as_a_header(server: HTTPServer) -> None:
-    beat(f"http://argus:p%40ss@127.0.0.1:{server.server_port}/closed")
+    beat(WebAddress(f"http://argus:p%40ss@127.0.0.1:{server.server_port}/closed"))
     with pytest.raises(DeliveryError, match="answered with 500"):
-        beat(f"http://argus:wrong@127.0.0.1:{server.server_port}/closed")
+        beat(WebAddress(f"http://argus:wrong@127.0.0.1:{server.server_port}/closed"))
 
 
 def test_nobody_there_is_an_error() -> None:
     with pytest.raises(DeliveryError, match="got no answer"):
-        beat(f"http://127.0.0.1:{free_port()}/s3cret")
+        beat(WebAddress(f"http://127.0.0.1:{free_port()}/s3cret"))
 
 
 def test_a_server_that_never_answers_is_given_up() -> None:
@@ -62,4 +63,4 @@ def test_a_server_that_never_answers_is_given_up() -> None:
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(DeliveryError, match="got no answer"),
     ):
-        beat(f"http://127.0.0.1:{silent.getsockname()[1]}/", timeout=0.2)
+        beat(WebAddress(f"http://127.0.0.1:{silent.getsockname()[1]}/"), timeout=0.2)

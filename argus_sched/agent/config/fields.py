@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from argus_sched import due_times
 from argus_sched.advisory_keys import MAX_KEY, MIN_KEY
@@ -22,6 +22,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # systemd.unit(5); no wildcard: what it matches changes under the reader's hands.
 _UNIT = re.compile(r"[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]{0,254}")
 _UNIT_SUFFIXES = (".service", ".scope", ".socket", ".timer", ".target", ".mount", ".path", ".slice")
+# White space and control characters in a URL; a password with a bare / or ?, which spills into the path.
+_MISPLACED = re.compile(r"[\x00-\x20\x7f]|^[^:]*://[^/?#@]*:[^/?#@]*[/?#].*@")
 _BOOLEANS = {"true": True, "false": False}
 _SWITCHES = {**_BOOLEANS, "1": True, "0": False, "yes": True, "no": False, "on": True, "off": False}
 
@@ -137,17 +139,27 @@ def timezone(value: Value) -> str:
 def url(value: Value) -> str:
     """An http or https URL; a password in it must come from the environment."""
     found = text(value)
-    try:
-        parts = urlsplit(found)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = _url_parts(found)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise WrongValueError(f"expected an http or https URL, got {value}")
+    if _MISPLACED.search(found) or not (parts.path + parts.query).isascii():
+        raise WrongValueError(
+            "special characters of a URL must be percent-encoded: @ is %40, / in a password %2F, a blank %20"
+        )
     if parts.password and isinstance(value, Scalar) and value.kind == "text":
         raise WrongValueError(
             "a password must not stand in YAML: take the URL from the environment with ${NAME}"
         )
     return found
+
+
+def _url_parts(text: str) -> SplitResult | None:
+    """The parts of a URL; None for what is none, such as one whose port is no number."""
+    try:
+        parts = urlsplit(text)
+        return parts if parts.port is None or parts.port else None
+    except ValueError:
+        return None
 
 
 def path_from(folder: Path) -> Callable[[Value], str]:

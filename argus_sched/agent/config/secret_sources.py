@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from argus_sched.errors import SettingsError
+
+
+class Environment(Mapping[str, str]):
+    """The process's variables, whose values nothing shows that prints this object, as os.environ would."""
+
+    def __getitem__(self, name: str) -> str:
+        return os.environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(os.environ)
+
+    def __len__(self) -> int:
+        return len(os.environ)
+
+    def __repr__(self) -> str:
+        return f"Environment({len(self)} variables)"
 
 
 def read_secret(variable: str | None, path: str | None, environ: Mapping[str, str], meaning: str) -> str:

@@ -12,14 +12,14 @@ from typing import Any
 
 from argus_sched.agent.config.channels import AlertmanagerSettings
 from argus_sched.agent.instants import rfc3339
-from argus_sched.agent.notifiers.http_json import host_of, post_json
+from argus_sched.agent.notifiers.http_json import post_json
 from argus_sched.agent.status import Status
 from argus_sched.agent.telling.incidents import Incident
 from argus_sched.agent.telling.messages import NO_LIMIT, Message
 from argus_sched.agent.telling.notices import Change
 from argus_sched.agent.telling.notify_ports import Accepted, Route
-from argus_sched.agent.telling.secret import Secret
 from argus_sched.agent.telling.visible_text import visible
+from argus_sched.agent.web_address import WebAddress
 
 ALERT_NAME = "ArgusCheck"
 KEEP = timedelta(hours=1)
@@ -35,9 +35,9 @@ class AlertmanagerNotifier:
     trouble = ""
 
     def __init__(self, settings: AlertmanagerSettings, every: timedelta) -> None:
-        self._url = Secret(f"{settings.url.rstrip('/')}/api/v2/alerts")
+        self._url = WebAddress(f"{settings.url.rstrip('/')}/api/v2/alerts")
         self._keep = max(KEEP, KEEP_PASSES * every)
-        self.chat = host_of(self._url)
+        self.chat = self._url.host
 
     def send(self, message: Message, route: Route) -> Accepted:  # noqa: ARG002 the port's signature
         """Post the alerts; raises a DeliveryError."""

@@ -10,16 +10,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
-from argus_sched.agent.basic_auth import split_user
 from argus_sched.agent.telling.notify_ports import (
     ContentRefusedError,
     RefusedError,
     ThrottledError,
     UnreachableError,
 )
-from argus_sched.agent.telling.secret import Secret
+from argus_sched.agent.web_address import WebAddress
 from argus_sched.errors import DeliveryError
 
 TIMEOUT_SECONDS = 5.0
@@ -37,16 +35,10 @@ class Answer:
     body: str
 
 
-def host_of(url: Secret) -> str:
-    """Host and port of `url`: what may be shown of it."""
-    parts = urlsplit(url.reveal())
-    return parts.netloc.rpartition("@")[2]
-
-
-def post_json(url: Secret, body: Any, headers: Mapping[str, str] | None = None) -> DeliveryError | None:
+def post_json(url: WebAddress, body: Any, headers: Mapping[str, str] | None = None) -> DeliveryError | None:
     """None when the server took `body`; else the error that says what its answer means."""
     answer = _post(url, json.dumps(body).encode(), dict(headers or {}))
-    return answer if isinstance(answer, DeliveryError) else meaning(answer, host_of(url))
+    return answer if isinstance(answer, DeliveryError) else meaning(answer, url.host)
 
 
 def meaning(answer: Answer, host: str) -> DeliveryError | None:
@@ -68,12 +60,11 @@ def _seconds(text: str | None) -> float:
     return float(text) if text and text.isdigit() else 60.0
 
 
-def _post(url: Secret, data: bytes, headers: dict[str, str]) -> Answer | DeliveryError:
-    from http.client import HTTPException
+def _post(url: WebAddress, data: bytes, headers: dict[str, str]) -> Answer | DeliveryError:
     from urllib.error import HTTPError
     from urllib.request import Request
 
-    address, authorization = split_user(url.reveal())
+    address, authorization = url.split_user()
     headers = {"Content-Type": "application/json", **authorization, **headers}
     try:
         request = Request(address, data, headers, method="POST")  # noqa: S310 the settings allow http(s) only
@@ -83,8 +74,10 @@ def _post(url: Secret, data: bytes, headers: dict[str, str]) -> Answer | Deliver
         with error:
             body = error.read(_MOST_ANSWER).decode(errors="replace").strip()
             return Answer(error.code, error.headers.get("Retry-After"), url.redact(body)[:200])
-    except (OSError, HTTPException, ValueError) as error:
-        return UnreachableError(url.redact(f"{host_of(url)} cannot be reached: {error}"))
+    except Exception as error:  # whatever it is: a traceback from here would show the address
+        return UnreachableError(
+            url.redact(f"{url.host} cannot be reached: {str(error) or type(error).__name__}")
+        )
 
 
 def _opener() -> Any:

@@ -93,7 +93,7 @@ class TelegramNotifier:
 
     def send(self, message: Message, route: Route) -> Accepted:
         """Send one message, in one request; raises a DeliveryError without cause or foreign frames."""
-        outcome = self._attempt(message, route)
+        outcome = self._outcome(message, route)
         if isinstance(outcome, DeliveryError):
             raise outcome
         return outcome
@@ -105,7 +105,14 @@ class TelegramNotifier:
             self._runner.close()
         self._runner = self._bot = None
 
-    def _attempt(self, message: Message, route: Route) -> Accepted | DeliveryError:
+    def _outcome(self, message: Message, route: Route) -> Accepted | DeliveryError:
+        found = self._attempt(message, route)
+        if isinstance(found, Accepted | DeliveryError):
+            return found
+        return meaning(found, self._token, self.chat)
+
+    def _attempt(self, message: Message, route: Route) -> Accepted | Exception:
+        """What came of it, an error as a value: its meaning is found where no variable shows the bot."""
         try:
             bot, runner = self._open()
         except (SettingsError, MissingExtraError) as error:
@@ -119,12 +126,13 @@ class TelegramNotifier:
             sent = runner.run(asyncio.wait_for(request, self._timeouts.whole))
             return Accepted(str(sent.message_id))
         except Exception as error:
-            return meaning(error, self._token, self.chat)
+            return error.with_traceback(None)
 
     def _open(self) -> tuple[telegram.Bot, asyncio.Runner]:
         """The bot and its loop; made, and the library imported, with the first message."""
         if self._bot is None or self._runner is None:
-            self._token = Secret(self._settings.token_of(self._environ))
+            token = self._settings.token_of(self._environ)
+            self._token = Secret(token, token.partition(":")[2])
             guard_logs(self._token, "httpx", "httpcore", "telegram", "asyncio")
             self._bot = _new_bot(self._token, self._settings.api_url, self._timeouts)
             self._runner = asyncio.Runner()

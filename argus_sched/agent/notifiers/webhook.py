@@ -7,11 +7,11 @@ from typing import Any
 
 from argus_sched.agent.config.channels import WebhookSettings
 from argus_sched.agent.instants import rfc3339
-from argus_sched.agent.notifiers.http_json import host_of, post_json
+from argus_sched.agent.notifiers.http_json import post_json
 from argus_sched.agent.telling.messages import NO_LIMIT, Message
 from argus_sched.agent.telling.notices import Line
 from argus_sched.agent.telling.notify_ports import Accepted, Route
-from argus_sched.agent.telling.secret import Secret
+from argus_sched.agent.web_address import WebAddress
 
 VERSION = 1
 
@@ -25,8 +25,8 @@ class WebhookNotifier:
     trouble = ""
 
     def __init__(self, settings: WebhookSettings) -> None:
-        self._url = Secret(settings.url)
-        self.chat = host_of(self._url)
+        self._url = WebAddress(settings.url)
+        self.chat = self._url.host
 
     def send(self, message: Message, route: Route) -> Accepted:
         """Post the message; a plain one has no list of notices."""

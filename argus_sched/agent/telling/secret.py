@@ -11,21 +11,27 @@ TOKEN_PATTERN = re.compile(r"[0-9]{6,}:[A-Za-z0-9_-]{30,}")
 
 
 class Secret:
-    """Holds a text; only `reveal` gives it back, and whatever prints the object prints a mask."""
+    """Holds a text; only `reveal` gives it back, and whatever prints the object prints a mask.
 
-    __slots__ = ("_value",)
+    `parts` are pieces of the text that are as secret as the whole.
+    """
 
-    def __init__(self, value: str) -> None:
+    __slots__ = ("_hidden", "_value")
+
+    def __init__(self, value: str, *parts: str) -> None:
         self._value = value
+        # The longest first: a piece that is masked before leaves the rest of the whole to be read.
+        self._hidden = sorted({value, *parts} - {""}, key=len, reverse=True)
 
     def reveal(self) -> str:
         """The text itself, for the one call that needs it."""
         return self._value
 
     def redact(self, text: str) -> str:
-        """`text` with the value, and everything that looks like a bot token, masked."""
-        hidden = text.replace(self._value, MASK) if self._value else text
-        return TOKEN_PATTERN.sub(MASK, hidden)
+        """`text` with the value, its parts, and everything that looks like a bot token masked."""
+        for hidden in self._hidden:
+            text = text.replace(hidden, MASK)
+        return TOKEN_PATTERN.sub(MASK, text)
 
     def __bool__(self) -> bool:
         return bool(self._value)

@@ -164,11 +164,21 @@ WRONG = [
         "telegram: {token_env: T, chat_id: 5, thread_id: 0}",
         ":1: telegram.thread_id: must be from 1 to 9007199254740992, got a number",
     ),
+    ("stat: state.db", ":1: stat: unknown key, did you mean 'state'?"),
     ("telegramm: {}", ":1: telegramm: unknown key, did you mean 'telegram'?"),
     (
         "webhook: {url: 'ftp://example.org'}",
         ":1: webhook.url: expected an http or https URL, got text",
     ),
+    *(
+        (
+            f"webhook: {{url: {url}}}",
+            ":1: webhook.url: special characters of a URL must be percent-encoded: @ is %40, / in a password %2F,"
+            " a blank %20",
+        )
+        for url in ("http://h/a b", "http://h/é", "'http://u:12/34@h/x'", '"http://h/\\x7f"')
+    ),
+    ("webhook: {url: 'http://u:pass/word@h'}", ":1: webhook.url: expected an http or https URL, got text"),
     ("webhook: {}", ":1: webhook.url: is missing"),
     ("alertmanager: {url: 'http://'}", ":1: alertmanager.url: expected an http or https URL, got text"),
     (
