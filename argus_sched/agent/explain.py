@@ -66,9 +66,8 @@ def _spec(result: Result, look: LogLook | None) -> JobSpec | None:
 def _windows(case: JobCase) -> Iterator[str]:
     yield f"  judged at {clock_text(case.now)}, the end of the slowest complete read"
     for container in case.sight.containers:
-        state = "running" if container.running else "not running"
-        since = f" since {clock_text(container.started_at)}" if container.started_at else ""
-        yield f"  {container.name}: {state}{since}"
+        state = "running since" if container.running else "not running, last started"
+        yield f"  {container.name}: {state} {_clock(container.started_at)}"
         yield from _spans(case.evidence, container.key, case.now)
     yield f"  last line of the scheduler below WARNING: {_stamp(case.evidence.heard_ns)}"
 
@@ -119,6 +118,10 @@ def _arithmetic(case: JobCase) -> Iterator[str]:
 
 def _stamp(stamp_ns: int) -> str:
     return clock_text(instant(stamp_ns)) if stamp_ns else "none"
+
+
+def _clock(moment: datetime | None) -> str:
+    return clock_text(moment) if moment else "at an unknown time"
 
 
 def _moment(moment: datetime | None) -> str:

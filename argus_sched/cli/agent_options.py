@@ -115,8 +115,10 @@ def instant(text: str) -> datetime:
 
     try:
         instant = parse_rfc3339(text)
-    except (ValueError, OverflowError) as error:
-        raise argparse.ArgumentTypeError(f"{error}; RFC 3339 is expected") from None
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no instant with an offset: write for example 2026-03-14T10:00:00Z"
+        ) from None
     if not EARLIEST <= instant <= LATEST:
         raise argparse.ArgumentTypeError(f"{text} is not between {EARLIEST:%Y} and {LATEST:%Y}")
     return instant

@@ -21,6 +21,11 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """The option of what only shows: text for people, or JSON for programs."""
+    parser.add_argument("--output", choices=("text", "json"), default="text")
+
+
 @contextlib.contextmanager
 def transaction(config: str | None) -> Iterator[sqlite3.Connection]:
     """A connection to the state of these settings, inside a write transaction."""

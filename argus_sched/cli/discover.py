@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from argus_sched.agent.ports import LogSource
 
 
-TOO_FEW_RUNS = "no job ran often enough to tell its trigger: read a longer log"
+TOO_FEW_RUNS = (
+    "no job ran often enough to tell its trigger: try again when each ran twice, or complete the pack by hand"
+)
 NO_RUN = "no run of a job was read: is the logger `apscheduler` at INFO, and is this its log?"
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from argus_sched.agent.packs import LogSpec
 
 READ_SECONDS = 60.0
+NOTHING_UNDERSTOOD = {
+    "docker": "no line of a scheduler was found: is this the text of `docker logs -t`, with its times?",
+    "json-file": "no line of a scheduler was found: is this the daemon's own json-file?",
+}
 
 # What an Event calls `detail` has a name of its own for these kinds.
 _DETAIL_KEYS = {
@@ -52,8 +56,12 @@ def run(args: argparse.Namespace) -> int:
     streams.speak_utf8()
     if args.pack:
         return _of_pack(args.pack, args.config)
+    understood = False
     for event in _of_file(args.file, args.format):
+        understood = True
         _print(event)
+    if not understood:
+        print(f"argus-sched: {NOTHING_UNDERSTOOD[args.format]}", file=sys.stderr)
     return 0
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `explain`."""
+    # As argparse would write it, TARGET came last and was taken for another pack.
+    parser.usage = "%(prog)s TARGET [--config FILE] [--pack FILE [FILE ...]] [--now TIME] [--timeout LENGTH]"
     parser.add_argument("target", metavar="TARGET")
     agent_options.add(parser)
     parser.set_defaults(run=run)
@@ -53,6 +55,21 @@ def _find(report: PassReport, wanted: str) -> Result:
         return found[0]
     if found:
         raise SettingsError(f"{wanted!r} is in several packs: name {' or '.join(r.target for r in found)}")
+    _refuse_source(report, wanted)
     near = get_close_matches(wanted, [r.target for r in report.results], n=3, cutoff=0.4)
     advice = f"did you mean {' or '.join(near)}?" if near else "`argus-sched check` lists them"
     raise SettingsError(f"no target {wanted!r}: {advice}")
+
+
+def _refuse_source(report: PassReport, wanted: str) -> None:
+    """Raise SettingsError with its health when `wanted` is a source, as messages name one that failed."""
+    from argus_sched.errors import SettingsError
+
+    for node in report.nodes:
+        if wanted not in (node.source, f"{node.app}/{node.source}"):
+            continue
+        apps = {node.app, *(below.app for below in report.nodes if below.parent == node.source)}
+        behind = sorted((r for r in report.results if r.app in apps), key=lambda r: r.blind_by is None)
+        state = "can be read" if node.up else f"cannot be read: {node.problem}"
+        advice = f": explain a target behind it, such as {behind[0].target}" if behind else ""
+        raise SettingsError(f"{wanted} is a source, no target, and {state}{advice}")

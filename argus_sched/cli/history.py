@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from argus_sched.cli import agent_state
+from argus_sched.cli import agent_state, tables
 
 if TYPE_CHECKING:
     from argus_sched.agent.store.incident_rows import Transition
@@ -24,31 +24,57 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=20, help="how many (20)")
     parser.add_argument("--steps", action="store_true", help="show each change of state with its cause")
     agent_state.add_config(parser)
+    agent_state.add_output(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print each with what was told of it."""
-    from argus_sched.agent.store.incident_rows import recent_incidents, recent_transitions
+    from argus_sched.agent.store.incident_rows import (
+        acknowledged,
+        recent_incidents,
+        recent_transitions,
+    )
 
     with agent_state.snapshot(args.config) as connection:
-        if args.steps:
-            lines = [_step(found) for found in recent_transitions(connection, args.match, args.limit)]
-        else:
-            lines = [_line(found) for found in recent_incidents(connection, args.match, args.limit)]
+        acked = acknowledged(connection)
+        steps = recent_transitions(connection, args.match, args.limit) if args.steps else ()
+        incidents = () if args.steps else recent_incidents(connection, args.match, args.limit)
+    if args.output == "json":
+        tables.show([*map(_step_row, steps), *(_row(one, acked) for one in incidents)], (), "json")
+        return 0
+    lines = [*map(_step, steps), *(_line(one, acked) for one in incidents)]
     print("\n".join(lines) if lines else f"no incident on record matches {args.match}")
     return 0
 
 
-def _line(incident: Incident) -> str:
+def _line(incident: Incident, acked: frozenset[str]) -> str:
     from argus_sched.agent.instants import clock_text
     from argus_sched.agent.telling.messages import length_text
     from argus_sched.agent.telling.visible_text import visible
 
-    lasted = "open" if incident.duration is None else length_text(incident.duration)
+    still = "acked" if incident.id in acked else "open"
+    lasted = still if incident.duration is None else length_text(incident.duration)
     status, subject = incident.status.name, visible(incident.subject)
     begin = f"{clock_text(incident.opened_at)}  {lasted:>7}  {status:7}  {subject}  #{incident.id}"
     return "\n".join([*_wrapped(begin), *_wrapped(visible(incident.summary), INDENT)])
+
+
+def _row(incident: Incident, acked: frozenset[str]) -> dict[str, Any]:
+    lasted = incident.duration
+    return {
+        "incident": incident.id,
+        "target": incident.subject,
+        "name": incident.name,
+        "status": incident.status.name,
+        "phase": incident.phase.value,
+        "summary": incident.summary,
+        "reason": incident.reason,
+        "opened_at": incident.opened_at,
+        "closed_at": incident.closed_at,
+        "duration_seconds": None if lasted is None else lasted.total_seconds(),
+        "acknowledged": incident.id in acked,
+    }
 
 
 def _step(step: Transition) -> str:
@@ -60,6 +86,22 @@ def _step(step: Transition) -> str:
     moved = f"{step.from_state} → {step.to_state}  {step.to_status.name}"
     line = f"{clock_text(step.at)}  {visible(step.subject)}  {moved}  {step.cause}, {told}{muted}"
     return "\n".join(_wrapped(line))
+
+
+def _step_row(step: Transition) -> dict[str, Any]:
+    return {
+        "at": step.at,
+        "target": step.subject,
+        "incident": step.incident_id,
+        "from_state": step.from_state,
+        "to_state": step.to_state,
+        "from_status": step.from_status.name,
+        "to_status": step.to_status.name,
+        "cause": step.cause,
+        "told": step.told,
+        "muted": step.muted,
+        "summary": step.summary,
+    }
 
 
 def _wrapped(text: str, first_indent: str = "") -> list[str]:

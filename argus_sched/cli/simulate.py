@@ -16,6 +16,10 @@ UNKNOWN = 3
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `simulate`."""
+    # As argparse would write it, PACK came last and was taken for another TIME.
+    parser.usage = (
+        "%(prog)s PACK --at TIME [TIME ...] [--config FILE] [--timeout LENGTH] [--output {table,json}]"
+    )
     parser.add_argument("pack", metavar="PACK", nargs=1, help="the pack whose jobs are judged")
     agent_options.add_config(parser)
     parser.add_argument(

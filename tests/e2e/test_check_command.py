@@ -475,6 +475,15 @@ def test_explain_suggests_a_target_for_a_misspelt_one(site: Site) -> None:
     assert "did you mean labs/booking_reminders" in err
 
 
+def test_explain_of_a_source_says_how_it_is_and_what_is_behind_it(site: Site) -> None:
+    code, _, err = site.run("explain", "labs/database:labs", "--config", str(site.config))
+    assert code == 3
+    assert err == (
+        "argus-sched: labs/database:labs is a source, no target, and can be read: "
+        "explain a target behind it, such as labs/booking_reminders\n"
+    )
+
+
 def test_nothing_of_a_message_is_lost_when_the_reader_goes_away(site: Site) -> None:
     with site.start("check", "--config", str(site.config)) as process:
         assert process.stdout is not None

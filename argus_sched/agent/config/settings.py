@@ -110,10 +110,10 @@ def _read(section: Section, path: str, environ: Mapping[str, str]) -> AgentSetti
     telegram, webhook, alertmanager = (section.sub(key) for key in ("telegram", "webhook", "alertmanager"))
     notify = section.sub("notify")
     windows = [read_maintenance(entry, defaults.timezone) for entry in section.subs("maintenance")]
-    named_state = section.has("state")
+    state = section.get("state", path_from(folder), "")
     settings = AgentSettings(
         path=path,
-        state=Path(section.get("state", path_from(folder), "")) if named_state else default_state(environ),
+        state=Path(state) if section.has("state") else default_state(environ),
         packs=section.each("packs", path_from(folder), (SYSTEM_PACKS,), "path or pattern of check packs"),
         every=section.get("every", duration, AgentSettings.every),
         deadline=section.get("deadline", duration, AgentSettings.deadline),

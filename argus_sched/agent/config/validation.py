@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from argus_sched.agent.config.dsn import dsn_of
 from argus_sched.agent.config.pack_files import inspect_pack, pack_paths, repeated_apps
 from argus_sched.agent.config.problems import Problem, ProblemsError
 from argus_sched.agent.config.settings import AgentSettings, load_settings
-from argus_sched.agent.packs import JobsCheck, Pack
+from argus_sched.agent.packs import DatabaseSpec, JobsCheck, Pack
 from argus_sched.errors import SettingsError
 
 
@@ -21,6 +22,7 @@ class FileVerdict:
     warnings: tuple[Problem, ...] = ()
     jobs: int | None = None
     locks: int | None = None
+    databases: tuple[DatabaseSpec, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -41,8 +43,11 @@ def validate_files(
         # Without a config its defaults are unknown, and packs are judged by it.
         return (FileVerdict(error.problems[0].file, error.problems),)
     first = (FileVerdict(settings.path, _unsendable(settings, environ)),) if settings.path else ()
-    paths = tuple(dict.fromkeys(files)) or pack_paths(settings)
-    return first + _packs(paths, settings, environ)
+    if files:
+        return first + _packs(tuple(dict.fromkeys(files)), settings, environ)
+    # What the config names runs here, so what only this machine has is looked for too.
+    verdicts = _packs(pack_paths(settings), settings, environ)
+    return first + tuple(_with_missing_dsns(verdict, environ) for verdict in verdicts)
 
 
 def _unsendable(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[Problem, ...]:
@@ -66,8 +71,21 @@ def _packs(
     for path, pack, found in inspected:
         problems = sorted([*found.errors, *(problem for problem in repeated if problem.file == path)])
         jobs, locks = _counts(pack) if pack else (None, None)
-        verdicts.append(FileVerdict(path, tuple(problems), tuple(sorted(found.warnings)), jobs, locks))
+        warnings = tuple(sorted(found.warnings))
+        databases = pack.databases if pack else ()
+        verdicts.append(FileVerdict(path, tuple(problems), warnings, jobs, locks, databases))
     return tuple(verdicts)
+
+
+def _with_missing_dsns(verdict: FileVerdict, environ: Mapping[str, str]) -> FileVerdict:
+    """`verdict` with a warning for each database whose DSN is not there: its lock will be UNKNOWN."""
+    missing = []
+    for database in verdict.databases:
+        try:
+            dsn_of(database, environ)
+        except SettingsError as error:
+            missing.append(Problem(verdict.file, 1, "database", str(error)))
+    return replace(verdict, warnings=(*verdict.warnings, *missing))
 
 
 def _counts(pack: Pack) -> tuple[int, int]:

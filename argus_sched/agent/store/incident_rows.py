@@ -139,6 +139,12 @@ def acknowledge(connection: sqlite3.Connection, match: str) -> tuple[Incident, .
     return tuple(acked)
 
 
+def acknowledged(connection: sqlite3.Connection) -> frozenset[str]:
+    """The tags of the open incidents whose reminders somebody stopped."""
+    standings = load_standings(connection).values()
+    return frozenset(one.incident.id for one in standings if one.acked and one.incident)
+
+
 def load_last_pass(connection: sqlite3.Connection) -> LastPass | None:
     """The pass before this one; None on the first."""
     row = connection.execute("SELECT at, gap_seconds FROM told_passes").fetchone()

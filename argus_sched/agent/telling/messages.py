@@ -179,7 +179,7 @@ def _sentence(line: Line) -> str:
     incident, notice = line.notice.incident, line.notice
     said = [clip(visible(incident.summary), _SENTENCE)]
     if incident.reason:
-        said.append(f"cause: {clip(visible(incident.reason), _SENTENCE)}")
+        said.append(clip(visible(incident.reason), _SENTENCE))
     if line.shown is Change.FLAPPING:
         said.insert(0, f"{notice.changes} changes in 20 passes, no more is told until it is steady")
     if line.shown is Change.STEADY:

@@ -84,7 +84,7 @@ def test_a_log_without_enough_runs_is_said_to_be_that(
     assert main(["discover", "--file", str(path)]) == 3
     printed = capsys.readouterr()
     assert "#- {id:" in printed.out
-    assert "no job ran often enough to tell its trigger: read a longer log" in printed.err
+    assert "no job ran often enough to tell its trigger: try again when each ran twice" in printed.err
 
 
 def test_a_log_without_any_run_asks_for_the_right_one(

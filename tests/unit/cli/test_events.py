@@ -131,6 +131,17 @@ def test_a_missing_file_is_one_sentence_and_exit_3(capsys: pytest.CaptureFixture
     )
 
 
+def test_a_text_without_times_is_not_passed_over_in_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app.log"
+    path.write_text('INFO:apscheduler.executors.default:Running job "tick (trigger: interval[0:00:05])"\n')
+    assert main(["events", "--file", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "no line of a scheduler was found: is this the text of `docker logs -t`" in printed.err
+
+
 def test_a_pack_names_the_logs_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "web.log"
     log.write_bytes((LOGS / "24_streams_stderr.log").read_bytes())

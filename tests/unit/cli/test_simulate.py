@@ -90,6 +90,16 @@ def test_a_log_that_cannot_be_read_is_said_and_unknown(
     assert "web.log" in printed.err
 
 
+def test_the_usage_puts_the_pack_where_it_is_not_taken_for_a_time(
+    pack: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="3"):
+        main(["simulate", "--at", after(1), str(pack)])
+    told = capsys.readouterr().err
+    assert "simulate PACK --at TIME [TIME ...]" in told
+    assert f"'{pack}' is no instant with an offset: write for example 2026-03-14T10:00:00Z" in told
+
+
 @pytest.mark.parametrize("arguments", [[], ["--at"], ["--at", "noon"], ["--at", "2026-03-14T12:00:00"]])
 def test_without_an_instant_it_is_a_usage_error(pack: Path, arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="3"):

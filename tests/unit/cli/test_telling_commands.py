@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -96,10 +97,30 @@ def test_an_incident_is_listed_and_acknowledged_by_its_tag(
     assert re.search(rf"open  CRIT     labs/nightly  #{tag}\n +no run for 2h\n", listed)
     assert main(["ack", f"#{tag}"]) == 0
     assert capsys.readouterr().out == f"acknowledged #{tag}: CRIT labs/nightly\n"
+    assert main(["history"]) == 0
+    assert f"acked  CRIT     labs/nightly  #{tag}" in capsys.readouterr().out
     assert main(["history", "labs/*", "--steps"]) == 0
     assert "labs/nightly  ok → firing  CRIT  fired, told as fired" in capsys.readouterr().out
     assert main(["history", "shop/*"]) == 0
     assert capsys.readouterr().out == "no incident on record matches shop/*\n"
+
+
+def test_what_only_shows_speaks_json_too(wrong: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "--output", "json"]) == 0
+    (incident,) = json.loads(capsys.readouterr().out)
+    assert (incident["target"], incident["status"], incident["phase"]) == ("labs/nightly", "CRIT", "stale")
+    assert incident["closed_at"] is incident["duration_seconds"] is None
+    assert incident["acknowledged"] is False
+    assert main(["history", "--steps", "--output", "json"]) == 0
+    (step,) = json.loads(capsys.readouterr().out)
+    assert (step["from_state"], step["to_state"], step["told"]) == ("ok", "firing", "fired")
+    assert step["incident"] == incident["incident"]
+    assert main(["silence", "labs/*", "--for", "2h", "--reason", "deploy"]) == 0
+    capsys.readouterr()
+    assert main(["silences", "--output", "json"]) == 0
+    (silence,) = json.loads(capsys.readouterr().out)
+    assert (silence["number"], silence["match"], silence["reason"]) == (1, "labs/*", "deploy")
+    assert datetime.fromisoformat(silence["until"]) > datetime.now(UTC)
 
 
 def test_history_stays_within_the_width_of_a_terminal(

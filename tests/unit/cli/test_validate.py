@@ -98,6 +98,24 @@ def test_a_token_that_is_not_there_is_told_before_the_first_alert(
     assert main(["validate", "--config", "argus.yaml"]) == 0
 
 
+def test_a_dsn_that_is_not_there_is_a_warning_where_the_pack_is_installed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.yaml").write_text(
+        "app: labs\ndatabase: {dsn_env: LABS_DSN}\nchecks: [{kind: scheduler_lock, key: 5}]\n"
+    )
+    Path("argus.yaml").write_text("packs: [a.yaml]\n")
+    monkeypatch.delenv("LABS_DSN", raising=False)
+    assert main(["validate", "--config", "argus.yaml"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "argus.yaml: ok",
+        f"{folder}/a.yaml: ok (0 jobs, 1 lock)",
+        f"{folder}/a.yaml:1: database: the variable LABS_DSN is not set: it must hold a Postgres DSN (warning)",
+    ]
+    assert main(["validate", "a.yaml"]) == 0
+    assert "warning" not in capsys.readouterr().out
+
+
 def test_nothing_to_check_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate"]) == 3
     assert "no check pack matches" in capsys.readouterr().err

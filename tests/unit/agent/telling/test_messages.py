@@ -69,7 +69,7 @@ def test_an_alert_names_target_job_cause_begin_and_incident() -> None:
     message = only(line("labs/reminders", name="Send SMS", reason="missed by 0:01:12"))
     tag = incident_id("labs/reminders", OPENED)
     assert message.text == (
-        "1 CRIT\n\nCRIT labs/reminders Send SMS\nno run for 41m; cause: missed by 0:01:12\n"
+        "1 CRIT\n\nCRIT labs/reminders Send SMS\nno run for 41m; missed by 0:01:12\n"
         f"since 10:00 UTC #{tag}"
     )
     assert styled(message, Style.BOLD) == ["1 CRIT", "CRIT"]
