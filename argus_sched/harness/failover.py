@@ -40,8 +40,8 @@ def fail_over(dsn: str, key: int, fault: str, seconds: float, tell: Tell) -> boo
     with contextlib.closing(Witness(dsn, key)) as witness:
         leader = find_leader(witness, key)
         tell(f"{describe(leader.seat)} holds the lock")
-        with _FAULTS[fault](leader, witness, tell):
-            return _follow(witness, leader.seat.pid, seconds, tell)
+        with _FAULTS[fault](leader, witness, tell) as began:
+            return _follow(witness, leader.seat.pid, began, seconds, tell)
 
 
 def find_leader(witness: Witness, key: int) -> Leader:
@@ -62,11 +62,11 @@ def describe(seat: Seat) -> str:
     return f"session {seat.pid} ({seat.name or 'no name'})"
 
 
-def _follow(witness: Witness, old: int, seconds: float, tell: Tell) -> bool:
-    began = time.monotonic()
+def _follow(witness: Witness, old: int, began: float, seconds: float, tell: Tell) -> bool:
     last: tuple[int, ...] = (old,)
-    while (passed := time.monotonic() - began) < seconds:
-        holders = witness.holders()
+    passed = 0.0
+    while passed < seconds:
+        holders, passed = witness.holders(), time.monotonic() - began
         if holders is not None and holders != last:
             _tell_change(witness, holders, passed, tell)
             last = holders
@@ -86,34 +86,37 @@ def _tell_change(witness: Witness, holders: tuple[int, ...], passed: float, tell
 
 
 @contextlib.contextmanager
-def _terminate(leader: Leader, witness: Witness, tell: Tell) -> Iterator[None]:
+def _terminate(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:
     tell(f"pg_terminate_backend({leader.seat.pid})")
+    began = time.monotonic()
     witness.terminate(leader.seat.pid)
-    yield
+    yield began
 
 
 @contextlib.contextmanager
-def _kill(leader: Leader, witness: Witness, tell: Tell) -> Iterator[None]:  # noqa: ARG001
+def _kill(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:  # noqa: ARG001
     pid = _needed(leader)
     tell(f"kill -9 {pid}")
+    began = time.monotonic()
     os.kill(pid, signal.SIGKILL)
-    yield
+    yield began
 
 
 @contextlib.contextmanager
-def _freeze(leader: Leader, witness: Witness, tell: Tell) -> Iterator[None]:  # noqa: ARG001
+def _freeze(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:  # noqa: ARG001
     pid = _needed(leader)
     tell(f"SIGSTOP to process {pid}")
+    began = time.monotonic()
     os.kill(pid, signal.SIGSTOP)
     try:
-        yield
+        yield began
     finally:
         os.kill(pid, signal.SIGCONT)
         tell(f"SIGCONT to process {pid}")
 
 
 @contextlib.contextmanager
-def _partition(leader: Leader, witness: Witness, tell: Tell) -> Iterator[None]:
+def _partition(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:
     program, client, server = shutil.which("iptables"), leader.seat.client_port, witness.address[1]
     if program is None or os.geteuid() != 0:
         raise SettingsError(
@@ -131,13 +134,14 @@ def _partition(leader: Leader, witness: Witness, tell: Tell) -> Iterator[None]:
     try:
         for rule in rules:
             _iptables(program, "-I", rule)
-        yield
+        yield time.monotonic()
     finally:
         for rule in rules:
             _iptables(program, "-D", rule)
         tell("packets pass again")
 
 
+# Each does its fault, gives the moment at which it was done, and takes back what can be taken back.
 _FAULTS = {"terminate": _terminate, "kill": _kill, "freeze": _freeze, "partition": _partition}
 
 

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 # guards off, fault, duration, and the rules of which at least one must be found broken ("slow": a bound is missed)
 CASES = {
-    "the reference design": (("claims", "tick", "watch", "lease"), "terminate", 0, {"doubled"}),
+    "the reference design": (("claims", "tick", "watch", "lease"), "terminate", 12, {"doubled"}),
     "claims": (("claims",), "freeze", 0, {"lost"}),
     "tick": (("tick",), "partition", 0, {"two_leaders", "two_services"}),
     "watch": (("watch",), "terminate", 35, {"slow"}),
