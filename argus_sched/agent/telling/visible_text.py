@@ -14,7 +14,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def units(text: str) -> int:
     """How many UTF-16 units `text` takes; a lone surrogate counts as one."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def visible(text: str) -> str:
@@ -35,7 +35,7 @@ def clip(text: str, limit: int) -> str:
     for index, character in enumerate(text):
         if not _continues(text, index):
             end = index
-        room -= units(character)
+        room -= 1 + (character > "\uffff")
         if room < 0:
             break
     return text[:end] + ELLIPSIS if limit > 0 else ""
