@@ -17,23 +17,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands and their arguments."""
     parser.set_defaults(run=run)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    one = _command(commands, "run", run_worker, "run a worker without a web server")
-    one.add_argument(
-        "target", metavar="MODULE:ATTR", help="where the Scheduler is, such as app.jobs:scheduler"
-    )
+    _target(_command(commands, "run", run_worker, "run a worker without a web server"))
     _database(_command(commands, "migrate", migrate, "create or upgrade the tables"))
     _listing(_command(commands, "leader", show_leader, "who leads, and whether the lock is held"))
     _listing(_command(commands, "jobs", show_jobs, "the jobs on record, and those switched off"))
     one = _listing(_command(commands, "runs", show_runs, "the latest runs, newest first"))
     one.add_argument("--job", metavar="ID", help="only this job")
     one.add_argument("--outcome", help="only this outcome, such as error or interrupted")
-    one.add_argument("--limit", type=_count, default=20, metavar="N")
+    one.add_argument("--limit", type=_count, default=20, metavar="N", help="at most so many (default: 20)")
     one = _command(commands, "resign", resign, "ask the leader to let another worker lead")
     _database(one)
-    one.add_argument("--namespace", required=True)
-    one.add_argument("--cooldown", type=_seconds, default=60.0, metavar="SECONDS")
-    one = _command(commands, "pack", pack, "write the agent's check pack from the declared jobs")
-    one.add_argument("target", metavar="MODULE:ATTR")
+    one.add_argument("--namespace", required=True, help="whose leader")
+    one.add_argument(
+        "--cooldown",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long it may not lead again (default: 60)",
+    )
+    one = _target(_command(commands, "pack", pack, "write the agent's check pack from the declared jobs"))
     one.add_argument(
         "--check", metavar="FILE", help="compare with this pack instead; exit 2 when they differ"
     )
@@ -42,14 +44,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    number = int(text)
+    number = int(text) if text.isdecimal() else 0
     if not 1 <= number < 2**31:
-        raise argparse.ArgumentTypeError(f"{text} is not from 1 to 2,147,483,647")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 to 2,147,483,647")
     return number
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
     if not 0 <= seconds <= LONGEST_COOLDOWN:
         raise argparse.ArgumentTypeError(f"{text} is not from 0 to {LONGEST_COOLDOWN} seconds")
     return seconds
@@ -58,6 +63,12 @@ def _seconds(text: str) -> float:
 def _command(commands: Any, name: str, call: Callable[[argparse.Namespace], int], text: str) -> Any:
     parser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(call=call)
+    return parser
+
+
+def _target(parser: Any) -> Any:
+    where = "where the Scheduler is, such as app.jobs:scheduler"
+    parser.add_argument("target", metavar="MODULE:ATTR", help=where)
     return parser
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from argus_sched.cli import streams
 
-WIDEST = 60
+WIDEST = 90
 
 
 def show(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output: str) -> None:
@@ -25,7 +25,7 @@ def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def as_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Aligned columns under their names; a cell holds at most 60 characters, an empty column is left out."""
+    """Aligned columns under their names; a cell holds at most 90 characters, an empty column is left out."""
     used = [column for column in columns if any(row.get(column) not in (None, "") for row in rows)]
     if not used:
         return "nothing on record"

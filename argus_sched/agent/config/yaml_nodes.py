@@ -12,10 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from argus_sched.agent.config.problems import Problems
 from argus_sched.agent.config.variables import escape, substitute
+from argus_sched.errors import MissingExtraError
+
+try:
+    import yaml
+except ImportError as error:
+    raise MissingExtraError("pyyaml", "agent") from error
 
 LARGEST_FILE = 16 * 1024 * 1024
 MOST_VALUES = 500_000  # aliases of aliases multiply: a few hundred bytes can name a billion values

@@ -120,7 +120,9 @@ def test_a_change_without_the_pack_is_noticed(folder: Path, change: dict[str, st
         (["resign", "--dsn", "x"], "the following arguments are required: --namespace"),
         (["resign", "--dsn", "x", "--namespace", "x", "--cooldown", "nan"], "nan is not from 0 to 86400 sec"),
         (["resign", "--dsn", "x", "--namespace", "x", "--cooldown=-1"], "-1 is not from 0 to 86400 seconds"),
-        (["runs", "--dsn", "x", "--limit", "0"], "0 is not from 1 to"),
+        (["resign", "--dsn", "x", "--namespace", "x", "--cooldown", "1m"], "1m is not from 0 to 86400 sec"),
+        (["runs", "--dsn", "x", "--limit", "0"], "0 is not a whole number from 1 to"),
+        (["runs", "--dsn", "x", "--limit", "ten"], "ten is not a whole number from 1 to"),
         (["run", "explodes:x"], "explodes cannot be imported: ValueError: at import, second line"),
         (["pack", "leaves:x"], "leaves cannot be imported: SystemExit: 0"),
         (["run", "unsafe:scheduler"], "nothing can run: unsafe timing: tick + tick_timeout"),
@@ -166,7 +168,7 @@ def test_a_table_is_aligned_and_leaves_empty_columns_out() -> None:
     )
     assert tables.as_table([], ("job_id",)) == "nothing on record"
     wide = tables.as_table([{"error": "x" * 90 + "\nsecond line"}], ("error",))
-    assert wide.splitlines()[1] == "x" * 59 + "…"
+    assert wide.splitlines()[1] == "x" * 89 + "…"
 
 
 def test_json_holds_every_field() -> None:
