@@ -33,7 +33,7 @@ def explain(report: PassReport, result: Result, look: LogLook | None) -> str:
         lines += ["", f"lines that name {spec.name!r} or {spec.id!r}, newest first", *_marks(case)]
         lines += ["", "arithmetic", *_arithmetic(case)]
     else:
-        lines += ["", "what was seen", *(f"  {key}: {value}" for key, value in result.details.items())]
+        lines += ["", "what was seen", *(f"  {key}: {_word(value)}" for key, value in result.details.items())]
     return "\n".join(row for line in lines for row in _fitted(visible(line))) + "\n"
 
 
@@ -114,6 +114,14 @@ def _arithmetic(case: JobCase) -> Iterator[str]:
     left = case.due.deadline - case.now
     passed = "passed" if left.total_seconds() < 0 else "ahead"
     yield f"  deadline  {clock_text(case.due.deadline)}, {passed} by {about(abs(left))}"
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def _stamp(stamp_ns: int) -> str:
