@@ -14,7 +14,7 @@ from argus_sched.agent.hosts import LOCAL
 from argus_sched.agent.packs import DEFAULT_WINDOW, SHORTEST_GRACE, LogSpec
 
 _HEAD = """\
-# Written by `argus-sched discover` from {runs} runs. A trigger with `inferred: true` was taken from the log:
+# Written by `argus-sched discover` from {runs}. A trigger with `inferred: true` was taken from the log:
 # compare it with the application, then delete the mark. A job behind a # lacks what stands above it.
 app: {app}
 
@@ -39,8 +39,9 @@ def write_pack(app: str, logs: LogSpec, jobs: Sequence[Sighting], timezone: str)
     guesses = [guess(sighting, timezone) for sighting in jobs]
     certain = [found for found in guesses if found.trigger and not found.missing]
     ids = job_ids([sighting.name for sighting in jobs])
+    runs = sum(sighting.runs for sighting in jobs)
     head = _HEAD.format(
-        runs=sum(sighting.runs for sighting in jobs),
+        runs=f"{runs} run{'s' * (runs != 1)}",
         app=app,
         source=_source(logs),
         window=format_duration(max([DEFAULT_WINDOW, *map(_limit, certain)])),

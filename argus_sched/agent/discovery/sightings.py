@@ -58,10 +58,12 @@ class Sightings:
         self._by_name: dict[str, Sighting] = {}
 
     def add(self, events: Iterable[Event]) -> None:
-        """Note every run among `events`."""
+        """Note every run among `events`, and every job that was added, whether or not it runs."""
         for event in events:
-            if event.kind is EventKind.RUNNING and event.name:
-                self._by_name.setdefault(event.name, Sighting(event.name)).add(event)
+            if event.name and event.kind in (EventKind.RUNNING, EventKind.ADDED):
+                sighting = self._by_name.setdefault(event.name, Sighting(event.name))
+                if event.kind is EventKind.RUNNING:
+                    sighting.add(event)
 
     def jobs(self) -> list[Sighting]:
         """What was noted of each job."""
@@ -76,7 +78,7 @@ def guess(sighting: Sighting, timezone: str) -> Guess:
     """
     told, dues = read_trigger(sighting.trigger, timezone), sighting.dues
     if len(dues) < 2:
-        return Guess(told, missing="seen once")
+        return Guess(told, missing="seen once" if dues else "added, and not seen to run")
     if told and isinstance(told.rule, due_times.Cron):
         agreed = all(told.rule.latest_at_or_before(due) == due for due in dues)
         return Guess(told, missing="" if agreed else f"its runs do not fit these times in {timezone}")

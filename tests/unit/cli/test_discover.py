@@ -87,6 +87,18 @@ def test_a_log_without_enough_runs_is_said_to_be_that(
     assert "no job ran often enough to tell its trigger: try again when each ran twice" in printed.err
 
 
+def test_a_job_that_was_added_and_did_not_run_yet_is_named_to_be_completed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added = 'INFO:apscheduler.scheduler:Added job "Yearly report" to job store "default"\n'
+    path = tmp_path / "young.log"
+    path.write_text(f"2026-03-13T05:00:00.000000001Z {added}" + "".join(LOG[:4]))
+    assert main(["discover", "--file", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "# added, and not seen to run\n      #- {id: " in printed
+    assert [job.name for job in discovered(printed, tmp_path)] == ["Send booking reminder SMS"]
+
+
 def test_a_log_without_any_run_asks_for_the_right_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
