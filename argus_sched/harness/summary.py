@@ -34,7 +34,7 @@ def _sentence(verdict: Verdict) -> str:
 
 def _table(verdict: Verdict) -> Iterator[str]:
     if verdict.faults:
-        yield f"{'fault':<11}{'times':>6}   {'old leader stopped':<26}{'next leader':<26}{'lateness':<26}"
+        yield f"{'fault':<11}{'times':>6}   {'old leader stopped':<26}{'next leader':<26}lateness"
         yield f"{'':<20}{'p50 / p99 / max':<26}{'p50 / p99 / max':<26}{'p50 / p99 / max':<26}".rstrip()
     for name, one in verdict.faults.items():
         cells = (_three(values) for values in (one.demotion_ms, one.promotion_ms, one.lateness_ms))
@@ -47,9 +47,13 @@ def _agent(agent: Mapping[str, object]) -> str:
 
 
 def _violations(verdict: Verdict) -> Iterator[str]:
+    """The first violations; the events around the first of each rule, since the page has those of the others."""
+    shown: set[str] = set()
     for violation in verdict.violations[:TOLD]:
         yield f"violated  {violation.rule}: {violation.message}"
-        yield from (f"            {line}" for line in violation.around)
+        if violation.rule not in shown:
+            yield from (f"            {line}" for line in violation.around)
+        shown.add(violation.rule)
     if len(verdict.violations) > TOLD:
         yield f"          ... and {len(verdict.violations) - TOLD:,} more"
 
