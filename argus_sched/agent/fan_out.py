@@ -39,6 +39,11 @@ def fan_out(
     return _collect(done, len(work), finish)
 
 
+def within(seconds: float, piece: Callable[[], Value]) -> Value | Exception | None:
+    """What `piece` returned or raised; None when it was not done in time, whatever it waits for meanwhile."""
+    return fan_out({piece: piece}, seconds).get(piece)
+
+
 def _work(
     waiting: queue.SimpleQueue[tuple[Key, Callable[[], Value]]],
     done: queue.SimpleQueue[tuple[Key, Value | Exception]],

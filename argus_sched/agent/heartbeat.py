@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
+from functools import partial
 
+from argus_sched.agent.fan_out import within
 from argus_sched.agent.web_address import WebAddress
 from argus_sched.errors import DeliveryError
 from argus_sched.version import __version__
@@ -14,7 +16,10 @@ TIMEOUT_SECONDS = 5.0
 
 def beat(url: WebAddress, timeout: float = TIMEOUT_SECONDS) -> None:
     """Call `url`; raises DeliveryError, which names its host only, since the path may be a secret."""
-    problem = _call(url, timeout)
+    # The library's own time-out starts again with each byte.
+    problem = within(timeout, partial(_call, url, timeout))
+    if problem is None:
+        problem = f"gave no whole answer in {timeout:g} s"
     if problem:
         raise DeliveryError(f"the heartbeat at {url.host} {problem}")
 

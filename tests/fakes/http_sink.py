@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections import deque
 from dataclasses import dataclass, field
@@ -99,3 +100,31 @@ class _Echo(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Nothing on standard error."""
+
+
+class DrippingServer:
+    """Answers one header byte every tenth of a second, for ever."""
+
+    def __enter__(self) -> str:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._drip)
+        self._thread.start()
+        return f"http://127.0.0.1:{self._server.getsockname()[1]}"
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+        self._server.close()
+
+    def _drip(self) -> None:
+        connection, _ = self._server.accept()
+        with connection:
+            connection.recv(65536)
+            for byte in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 10_000:
+                try:
+                    connection.send(bytes([byte]))
+                except OSError:
+                    return
+                if self._end.wait(0.1):
+                    return

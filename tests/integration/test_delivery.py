@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -36,7 +37,7 @@ from argus_sched.agent.store.sqlite import Store
 from argus_sched.agent.store.stand_in import stand_in_path
 from argus_sched.agent.telling.delivery import LONGEST_BACKOFF, LONGEST_PAUSE
 from argus_sched.agent.telling.messages import NO_LIMIT, Message
-from argus_sched.agent.telling.notify_ports import Accepted, Notifier, Route
+from argus_sched.agent.telling.notify_ports import Accepted, Notifier, Route, ThrottledError
 from argus_sched.agent.telling.silences import new_silence
 from argus_sched.agent.telling.teller import IncidentTeller
 from tests.fakes.bot_api import TOKEN, Answer, BotApi, Drop, Hang, error, refusal
@@ -182,7 +183,7 @@ def test_five_hundred_failures_are_two_messages(api: BotApi, start: Callable[...
     agent.run(*(f"labs/job_{number:03} c" for number in range(500)))
     assert len(api.texts) == 2
     with agent.rows() as connection:
-        assert backlog(connection).waiting == 0
+        assert backlog(connection, ["telegram"]).waiting == 0
 
 
 def test_a_second_process_goes_on_where_the_first_one_stopped(
@@ -227,6 +228,29 @@ def test_a_wait_of_years_has_a_ceiling_and_a_clock_set_back_does_not_prolong_it(
     agent.run("labs/job o", after=-timedelta(hours=5))
     agent.run("labs/job o")
     assert len(api.texts) == 2
+
+
+@pytest.mark.parametrize("fault", [ThrottledError("wait", 1e40), ZeroDivisionError("a bug")])
+def test_whatever_happens_in_one_channel_the_next_one_is_served(
+    start: Callable[..., Agent], monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    agent = start(two=True)
+    monkeypatch.setattr(agent.telegram, "send", Mock(side_effect=fault))
+    (problem,) = agent.run("labs/job c")
+    assert problem.startswith("telegram: ")
+    assert len(agent.other.texts) == 1
+
+
+def test_what_is_owed_to_a_channel_that_is_set_no_more_waits_for_nobody(
+    api: BotApi, start: Callable[..., Agent]
+) -> None:
+    agent = start()
+    api.answer(Drop())
+    agent.run("labs/job c")
+    assert agent.teller.own_state().unsent == 1
+    without = IncidentTeller(agent.store, [agent.other], NotifySettings(), MINUTE)
+    assert without.own_state().unsent == 0
+    assert without.own_state().oldest_unsent is None
 
 
 def test_a_network_that_is_down_for_hours_costs_one_digest(api: BotApi, start: Callable[..., Agent]) -> None:

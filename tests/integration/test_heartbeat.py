@@ -14,6 +14,7 @@ from argus_sched.agent.heartbeat import beat
 from argus_sched.agent.web_address import WebAddress
 from argus_sched.errors import DeliveryError
 from argus_sched.postgres.embedded import free_port
+from tests.fakes.http_sink import DrippingServer
 
 
 @pytest.fixture
@@ -58,9 +59,14 @@ def test_nobody_there_is_an_error() -> None:
         beat(WebAddress(f"http://127.0.0.1:{free_port()}/s3cret"))
 
 
+def test_a_server_that_drips_its_answer_is_given_up_too() -> None:
+    with DrippingServer() as url, pytest.raises(DeliveryError, match=r"gave no whole answer in 0\.5 s"):
+        beat(WebAddress(url), timeout=0.5)
+
+
 def test_a_server_that_never_answers_is_given_up() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
-        pytest.raises(DeliveryError, match="got no answer"),
+        pytest.raises(DeliveryError, match=r"got no answer|gave no whole answer"),
     ):
         beat(WebAddress(f"http://127.0.0.1:{silent.getsockname()[1]}/"), timeout=0.2)

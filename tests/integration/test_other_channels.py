@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from argus_sched.agent.config.channels import AlertmanagerSettings, WebhookSettings
+from argus_sched.agent.notifiers import http_json
 from argus_sched.agent.notifiers.alertmanager import KEEP, AlertmanagerNotifier, alerts_of
 from argus_sched.agent.notifiers.stdout import StdoutNotifier
 from argus_sched.agent.notifiers.webhook import WebhookNotifier
@@ -34,7 +35,7 @@ from argus_sched.agent.telling.notify_ports import (
     UnreachableError,
 )
 from argus_sched.errors import DeliveryError
-from tests.fakes.http_sink import HttpSink
+from tests.fakes.http_sink import DrippingServer, HttpSink
 
 AT = datetime(2026, 3, 14, 10, 41, tzinfo=UTC)
 OPENED = AT - timedelta(minutes=41)
@@ -115,6 +116,30 @@ def test_an_answer_has_its_meaning_and_no_error_shows_the_address(
     shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
     assert "s3cr3t" not in shown
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(("word", "seconds"), [("9" * 40, 1e40), ("²", 60), ("-5", 60), ("soon", 60)])
+def test_a_strange_wait_is_a_number_of_seconds_all_the_same(
+    sink: HttpSink, word: str, seconds: float
+) -> None:
+    sink.answers.append((429, {"Retry-After": word}))
+    with pytest.raises(ThrottledError) as caught:
+        WebhookNotifier(WebhookSettings(f"http://{sink.host}/")).send(
+            message((Change.FIRED, incident())), Route()
+        )
+    assert caught.value.seconds == pytest.approx(seconds)
+
+
+def test_a_server_that_drips_its_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_json, "WHOLE_SECONDS", 0.5)
+    with DrippingServer() as url, pytest.raises(UnreachableError, match="it may have been delivered"):
+        WebhookNotifier(WebhookSettings(url)).send(message((Change.FIRED, incident())), Route())
+
+
+def test_an_alert_of_a_time_when_the_clock_was_ahead_does_not_begin_after_its_end() -> None:
+    early = incident(opened=AT + timedelta(days=1500))
+    (found,) = alerts_of(message((Change.FIRED, early)), KEEP)
+    assert found["startsAt"] == found["endsAt"] == "2026-03-14T11:41:00Z"
 
 
 def test_an_address_nobody_listens_at_is_unreachable() -> None:

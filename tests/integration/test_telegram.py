@@ -9,7 +9,6 @@ import pickle
 import socket
 import subprocess
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -32,6 +31,7 @@ from argus_sched.agent.telling.notify_ports import (
 from argus_sched.agent.telling.secret import MASK, Secret
 from argus_sched.errors import DeliveryError
 from tests.fakes.bot_api import TOKEN, Answer, BotApi, Drop, Hang, error, refusal
+from tests.fakes.http_sink import DrippingServer
 
 AT = datetime(2026, 3, 14, 10, tzinfo=UTC)
 HELLO = Message(
@@ -258,31 +258,3 @@ def test_a_secret_shows_a_mask_wherever_it_is_printed() -> None:
     )
     with pytest.raises(TypeError):
         pickle.dumps(secret)
-
-
-class DrippingServer:
-    """Answers one header byte every tenth of a second, for ever."""
-
-    def __enter__(self) -> str:
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._drip)
-        self._thread.start()
-        return f"http://127.0.0.1:{self._server.getsockname()[1]}"
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-        self._server.close()
-
-    def _drip(self) -> None:
-        connection, _ = self._server.accept()
-        with connection:
-            connection.recv(65536)
-            for byte in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 10_000:
-                try:
-                    connection.send(bytes([byte]))
-                except OSError:
-                    return
-                if self._end.wait(0.1):
-                    return

@@ -27,6 +27,7 @@ DOUBLES_KEPT = 4
 STRANGERS_KEPT = 500
 CONTAINERS_KEPT = 200
 LONGEST_DETAIL = 200
+SMALL_STEP = timedelta(hours=1)  # of a clock; what it makes late is late by no more
 
 # Lines below WARNING: one of them proves that the logger's level lets run lines through.
 INFORMATIVE = frozenset(
@@ -201,8 +202,10 @@ def known_until(evidence: Evidence, latest_ns: int) -> Evidence:
 
 
 def first_seen(evidence: Evidence, names: Iterable[str], at: datetime) -> Evidence:
-    """`evidence` with `at` as the first sight of those of `names` that had none."""
-    return replace(evidence, first_sight={**dict.fromkeys(names, at), **evidence.first_sight})
+    """`evidence` with `at` as the first sight of those of `names` that had none, and of each whose sight lies
+    far ahead: a clock that has been set back wrote it, and until then a job could be dead unnoticed."""
+    known = {name: seen for name, seen in evidence.first_sight.items() if seen - at <= SMALL_STEP}
+    return replace(evidence, first_sight={**dict.fromkeys([*evidence.first_sight, *names], at), **known})
 
 
 def prune(evidence: Evidence, watched: Collection[str], present: Collection[str] = ()) -> Evidence:

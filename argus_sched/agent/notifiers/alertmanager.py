@@ -84,7 +84,8 @@ def alert(incident: Incident, ends_at: datetime, level: str | None = None) -> di
             "phase": incident.phase.value,
             "incident": incident.id,
         },
-        "startsAt": rfc3339(incident.opened_at),
+        # Refused when it begins after its end: the clock may have been set back since.
+        "startsAt": rfc3339(min(incident.opened_at, ends_at)),
         "endsAt": rfc3339(ends_at),
     }
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from argus_sched.agent.fan_out import within
 from argus_sched.agent.telling.notify_ports import (
     ContentRefusedError,
     RefusedError,
@@ -21,6 +23,8 @@ from argus_sched.agent.web_address import WebAddress
 from argus_sched.errors import DeliveryError
 
 TIMEOUT_SECONDS = 5.0
+# The library's own time-out starts again with each byte, and does not hold for the resolving of a name.
+WHOLE_SECONDS = 7.0
 _MOST_ANSWER = 4096
 _FOR_NOW = frozenset({408, 425})
 _CONTENT = frozenset({400, 413, 415, 422})
@@ -37,8 +41,14 @@ class Answer:
 
 def post_json(url: WebAddress, body: Any, headers: Mapping[str, str] | None = None) -> DeliveryError | None:
     """None when the server took `body`; else the error that says what its answer means."""
-    answer = _post(url, json.dumps(body).encode(), dict(headers or {}))
-    return answer if isinstance(answer, DeliveryError) else meaning(answer, url.host)
+    answer = within(WHOLE_SECONDS, partial(_post, url, json.dumps(body).encode(), dict(headers or {})))
+    if isinstance(answer, Answer):
+        return meaning(answer, url.host)
+    if isinstance(answer, DeliveryError):
+        return answer
+    return UnreachableError(
+        f"{url.host} gave no whole answer in {WHOLE_SECONDS:g} s; it may have been delivered"
+    )
 
 
 def meaning(answer: Answer, host: str) -> DeliveryError | None:
@@ -57,7 +67,7 @@ def meaning(answer: Answer, host: str) -> DeliveryError | None:
 
 def _seconds(text: str | None) -> float:
     """Seconds of a Retry-After; a date, or none at all, is a minute."""
-    return float(text) if text and text.isdigit() else 60.0
+    return float(text) if text and text.isascii() and text.isdigit() else 60.0
 
 
 def _post(url: WebAddress, data: bytes, headers: dict[str, str]) -> Answer | DeliveryError:
@@ -75,9 +85,8 @@ def _post(url: WebAddress, data: bytes, headers: dict[str, str]) -> Answer | Del
             body = error.read(_MOST_ANSWER).decode(errors="replace").strip()
             return Answer(error.code, error.headers.get("Retry-After"), url.redact(body)[:200])
     except Exception as error:  # whatever it is: a traceback from here would show the address
-        return UnreachableError(
-            url.redact(f"{url.host} cannot be reached: {str(error) or type(error).__name__}")
-        )
+        why = getattr(error, "reason", None) or error  # a URLError shows its cause in angle brackets
+        return UnreachableError(url.redact(f"{url.host} cannot be reached: {str(why) or type(why).__name__}"))
 
 
 def _opener() -> Any:

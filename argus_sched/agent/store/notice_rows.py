@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -100,12 +100,14 @@ def alert_message(connection: sqlite3.Connection, channel: str, incident: Incide
     return None if row is None else str(row[0])
 
 
-def backlog(connection: sqlite3.Connection) -> Backlog:
-    """What waits in all channels."""
-    waiting, oldest = connection.execute(
-        "SELECT count(*), min(at) FROM notices WHERE sent_at IS NULL"
-    ).fetchone()
-    return Backlog(waiting, optional_instant(oldest))
+def backlog(connection: sqlite3.Connection, channels: Collection[str]) -> Backlog:
+    """What waits for these channels; what is owed to one that the settings name no more waits for nobody."""
+    rows = connection.execute(
+        "SELECT channel, count(*), min(at) FROM notices WHERE sent_at IS NULL GROUP BY channel"
+    )
+    waiting = [(count, oldest) for channel, count, oldest in rows if channel in channels]
+    oldest = min((oldest for _, oldest in waiting), default=None)
+    return Backlog(sum(count for count, _ in waiting), optional_instant(oldest))
 
 
 def load_chat(connection: sqlite3.Connection, channel: str, chat: str) -> Chat:

@@ -79,6 +79,11 @@ class Delivery:
         self._notifier = notifier
         self._state_saved = state_saved
 
+    @property
+    def channel(self) -> str:
+        """The channel's word."""
+        return self._notifier.name
+
     def deliver(self, now: datetime) -> str | None:
         """Send what the channel is owed at `now`; returns what went wrong, in a sentence."""
         try:
@@ -217,7 +222,7 @@ def pause(error: DeliveryError, failures: int) -> timedelta:
     The server's word has a ceiling, so that a broken proxy cannot silence us for a year.
     """
     if isinstance(error, ThrottledError):
-        return min(timedelta(seconds=max(error.seconds, 1)), LONGEST_PAUSE)
+        return timedelta(seconds=min(max(error.seconds, 1), LONGEST_PAUSE.total_seconds()))
     return min(FIRST_BACKOFF * (1 << min(failures - 1, 10)), LONGEST_BACKOFF)
 
 

@@ -137,7 +137,7 @@ def judge(
     standing: Standing, seen: Observation, at: datetime, policy: NotifySettings, *, quiet: bool = False
 ) -> tuple[Standing, Cause]:
     """The next standing after a pass at `at` saw `seen`, and why; a `quiet` pass confirms nothing."""
-    standing = replace(standing, seen_at=at)
+    standing = replace(_not_after(standing, at), seen_at=at)
     if seen.blind_by is not None:
         return standing, Cause.BLIND
     if seen.status is Status.UNKNOWN and standing.level is Status.CRIT:
@@ -166,6 +166,15 @@ def incident_id(subject: str, at: datetime) -> str:
     makes it a tag that can be tapped, and no counter, so that a lost store repeats none."""
     digest = hashlib.sha256(f"{subject}\x1f{at.isoformat()}".encode(errors="surrogatepass")).digest()
     return "i" + b32encode(digest)[:7].decode().lower()
+
+
+def _not_after(standing: Standing, at: datetime) -> Standing:
+    """What a clock wrote that has been set back since, brought back to `at`: else a hold would end, and a
+    reminder come, only in that future."""
+    streak, told_at = standing.streak, standing.told_at
+    if streak and streak.since > at:
+        standing = replace(standing, streak=replace(streak, since=at))
+    return replace(standing, told_at=at) if told_at and told_at > at else standing
 
 
 def _prolong(standing: Standing, seen: Observation, at: datetime, *, counted: bool) -> Streak | None:

@@ -84,7 +84,7 @@ class IncidentTeller:
 
     def deliver(self, now: datetime) -> Sequence[str]:
         """Send what is owed, one attempt for each channel; the problems, one sentence each."""
-        problems = [delivery.deliver(now) for delivery in self._deliveries]
+        problems = [_delivered(delivery, now) for delivery in self._deliveries]
         return tuple(problem for problem in problems if problem)
 
     def tell_unsaved(self, report: PassReport, now: datetime) -> Sequence[str]:
@@ -108,7 +108,8 @@ class IncidentTeller:
     def own_state(self) -> OwnState:
         """What is owed in all channels, which of them refuse, and what passes left out so far."""
         with self._store.transaction() as connection:
-            waiting, counts = backlog(connection), load_counts(connection)
+            waiting = backlog(connection, [one.name for one in self._notifiers])
+            counts = load_counts(connection)
             refusing = [chat for chat in self._chats(connection) if chat.refused_why]
         return OwnState(
             waiting.waiting,
@@ -149,6 +150,15 @@ class IncidentTeller:
         """Each channel's chat as it was left, and refusing as well when it shows that nothing can be sent."""
         chats = [(load_chat(connection, one.name, one.chat), one.trouble) for one in self._notifiers]
         return [replace(chat, refused_why=chat.refused_why or trouble or None) for chat, trouble in chats]
+
+
+def _delivered(delivery: Delivery, now: datetime) -> str | None:
+    """What went wrong; a fault in one channel, of whatever kind, keeps nothing from the next one."""
+    try:
+        return delivery.deliver(now)
+    except Exception as error:
+        log.exception("the delivery failed")
+        return f"{delivery.channel}: the delivery itself failed, see the log ({type(error).__name__})"
 
 
 def own_subject(channel: str) -> str:

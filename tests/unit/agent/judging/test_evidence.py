@@ -172,6 +172,15 @@ def test_the_first_sight_of_a_job_is_never_moved() -> None:
     assert prune(evidence, {"b"}).first_sight == {"b": NOON}
 
 
+def test_a_first_sight_from_the_future_begins_anew_so_that_a_clock_set_back_hides_no_dead_job() -> None:
+    evidence = first_seen(Evidence(), ["b"], NOON + timedelta(minutes=50))
+    evidence = replace(evidence, first_sight={**evidence.first_sight, "a": NOON + timedelta(days=1000)})
+    assert first_seen(evidence, ["a", "b"], NOON).first_sight == {
+        "a": NOON,
+        "b": NOON + timedelta(minutes=50),
+    }
+
+
 def test_a_recreated_container_is_read_from_its_start_and_does_not_join_on() -> None:
     reach = Coverage(0, 100, reached_end=True)
     evidence = cover(Evidence(), WEB, reach, Cursor(90, 1))

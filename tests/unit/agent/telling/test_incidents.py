@@ -261,3 +261,15 @@ def test_whatever_is_seen_the_states_follow_each_other(letters: str, fire: int, 
             assert after.level is before.level
         if after.incident and after.incident.closed_at:
             assert after.incident.closed_at >= after.incident.opened_at
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=1500)])
+def test_a_hold_that_began_by_a_clock_since_set_back_ends_as_long_after_as_any(ahead: timedelta) -> None:
+    unheld = seen(CRIT, hold=timedelta(seconds=75))
+    standing, _ = judge(Standing("labs/lock"), unheld, START + ahead, ONCE)
+    causes = []
+    for number in range(3):
+        standing, cause = judge(standing, unheld, START + number * MINUTE, ONCE)
+        causes.append(cause)
+    assert causes == [Cause.HELD, Cause.HELD, Cause.FIRED]
+    assert incident_of(standing).opened_at == START

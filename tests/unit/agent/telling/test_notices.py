@@ -220,3 +220,11 @@ def test_the_worst_comes_first_and_ends_come_last() -> None:
         ]
     )
     assert [line.notice.incident.subject for line in lines] == ["d", "c", "b", "a"]
+
+
+def test_a_clock_set_back_after_an_alert_puts_off_its_reminder_by_no_more_than_one_wait() -> None:
+    passes = Passes()
+    passes._at = START + timedelta(days=1500)
+    assert passes.run("c") == [Change.FIRED]
+    passes._at = START
+    assert passes.run("c" * 61) == [Change.REMINDER]

@@ -108,7 +108,7 @@ def test_every_spell_is_told_and_ended_and_repeated_only_where_the_channel_left_
             teller.decide(connection, report(at, {name: life[number] for name, life in lives.items()}), at)
         teller.deliver(at)
     with store.transaction() as connection:
-        assert backlog(connection).waiting == 0
+        assert backlog(connection, [channel.name]).waiting == 0
         states = connection.execute("SELECT count(*) FROM incidents WHERE closed_at IS NULL").fetchone()
     store.close()
     assert states == (0,)
