@@ -131,12 +131,12 @@ def print_frames(path: Path) -> None:
 def answer(data: bytes) -> Answer:
     """What the daemon would send, from memory."""
 
-    def stream(size: int, decode_content: bool) -> Iterator[bytes]:
-        for at in range(0, len(data), size):
-            yield data[at : at + size]
+    def pieces() -> Iterator[bytes]:
+        for at in range(0, len(data), 1 << 16):
+            yield data[at : at + (1 << 16)]
 
-    response = SimpleNamespace(raw=SimpleNamespace(stream=stream), close=lambda: None)
-    return Answer(response, None, tty=False, deadline=Deadline(600))
+    body = SimpleNamespace(blocks=pieces, close=lambda: None, cut=lambda: None)
+    return Answer(body, tty=False, deadline=Deadline(600))
 
 
 def read(spec: LogSpec, now: datetime, cursor: Cursor | None) -> int:

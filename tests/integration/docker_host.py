@@ -117,14 +117,14 @@ class DockerHost:
         self.api.start(container["Id"])
         return str(container["Id"])
 
-    def wait_for_log(self, name: str, text: bytes) -> bytes:
-        """The whole log once it holds `text`."""
+    def wait_for_log(self, name: str, text: bytes, times: int = 1) -> bytes:
+        """The whole log once it holds `text`, as often as `times`."""
         found = b""
 
         def holds() -> bool:
             nonlocal found
             found = self.api.logs(name)
-            return text in found
+            return found.count(text) >= times
 
         self._wait_until(holds, f"{text!r} in the log of {name}")
         return found

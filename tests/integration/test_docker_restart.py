@@ -82,6 +82,7 @@ def test_a_daemon_that_goes_away_and_comes_back_is_one_message_and_one_recovery(
         assert "hides 40 checks" in alert
         own_docker.start()
         own_docker.api.start("labs-backend")
+        own_docker.wait_for_log("labs-backend", b"Scheduler started", times=2)
         assert [check(), check()] == [0, 0]
         _, recovery = bot.texts
         assert "1 recovered" in recovery

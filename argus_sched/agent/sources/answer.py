@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import socket
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from argus_sched.agent.reading.dockertext import TextJoiner, split_lines
+from argus_sched.agent.sources.engine import LogBody
 from argus_sched.agent.sources.frames import FrameParser, Span, daemon_said
 from argus_sched.agent.sources.listener import Listener
 from argus_sched.agent.sources.pieces import Piece, Quiet
 
-BLOCK = 1 << 16
 _TTY_ERROR = b"Error grabbing logs"
 
 
@@ -37,7 +37,7 @@ class Answer:
     a timer shuts the connection down when the deadline has passed.
     """
 
-    def __init__(self, response: Any, connection: Any, tty: bool, deadline: Deadline) -> None:
+    def __init__(self, body: LogBody, tty: bool, deadline: Deadline) -> None:
         self.problem = ""
         self.bytes = 0
         self.count = 0
@@ -45,10 +45,10 @@ class Answer:
         self.quietly = False
         # A terminal's pieces come joined, so they are fewer than the records the daemon counts.
         self.counts_records = not tty
-        self._response = response
+        self._body = body
         self._deadline = deadline
         self._cut = threading.Event()
-        self._timer = threading.Timer(deadline.left, self._cut_off, args=(connection,))
+        self._timer = threading.Timer(deadline.left, self._cut_off)
         self._timer.daemon = True
         self._timer.start()
         self._pieces = self._guarded(_tty_pieces if tty else _framed_pieces)
@@ -89,7 +89,7 @@ class Answer:
     def close(self) -> None:
         """Stop reading; what is left of the answer is dropped."""
         self._timer.cancel()
-        self._response.close()
+        self._body.close()
 
     def _guarded(self, cut: _Cutter) -> Iterator[Piece | Quiet]:
         try:
@@ -103,18 +103,14 @@ class Answer:
         self._timer.cancel()
 
     def _blocks(self) -> Iterator[bytes]:
-        for block in self._response.raw.stream(BLOCK, decode_content=False):
+        for block in self._body.blocks():
             self.bytes += len(block)
             yield block
 
-    def _cut_off(self, connection: Any) -> None:
+    def _cut_off(self) -> None:
         self._cut.set()
-        raw = getattr(connection, "_sock", connection)
-        if isinstance(raw, socket.socket):
-            try:
-                raw.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                return  # it has ended by itself
+        with contextlib.suppress(OSError):  # it has ended by itself
+            self._body.cut()
 
 
 class _Cutter(Protocol):

@@ -1,27 +1,28 @@
-"""One Docker daemon: connects, lists, inspects, opens logs. The only importer of the docker SDK."""
+"""One Docker daemon: connects, lists, inspects, opens logs; says in a sentence what went wrong."""
 
 from __future__ import annotations
 
 import os
 import re
-import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argus_sched.agent.hosts import DAEMON_URLS, HostSpec, is_daemon_url, without_password
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.reading.stamps import instant, parse_stamp
 from argus_sched.agent.sources.absence import absence, behind, timed_out
 from argus_sched.agent.sources.answer import Answer, Deadline
-from argus_sched.agent.sources.contexts import require_readable, resolved
-from argus_sched.agent.sources.ssh import SshDoor
-from argus_sched.errors import ArgusError, HostError, MissingExtraError, SourceError
+from argus_sched.agent.sources.contexts import resolved
+from argus_sched.agent.sources.engine import AbsentError, Dated, Engine, RefusedError
+from argus_sched.errors import ArgusError, HostError, SourceError
+
+if TYPE_CHECKING:
+    from argus_sched.agent.sources.ssh import SshDoor
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
-OLDEST_API = "1.24"  # spoken until the daemon has said what it speaks
 _PROJECT, _SERVICE = "com.docker.compose.project", "com.docker.compose.service"
 _NUMBER, _ONE_OFF = "com.docker.compose.container-number", "com.docker.compose.oneoff"
 
@@ -56,21 +57,18 @@ class Inspected:
 class Daemon:
     """A connection to one daemon; made lazily, so that one that is away costs nothing until it is asked."""
 
-    def __init__(
-        self, spec: HostSpec, timeout: float, dated: Callable[[str | None], None] | None = None
-    ) -> None:
+    def __init__(self, spec: HostSpec, timeout: float, dated: Dated | None = None) -> None:
         self._spec = spec
-        self._dated = dated  # told the Date header of each answer
+        self._dated = dated
         self.host = spec.docker or (spec.context and f"the context {spec.context}") or _default()
         self._timeout = timeout
         self._door: SshDoor | None = None
-        # The SDK's raw requests are its own internals, which its type stubs do not name.
-        self._client: Any = None
+        self._engine: Engine | None = None
 
     @property
     def is_local(self) -> bool:
         """Whether the daemon's files are this machine's."""
-        return self.host.startswith(("unix://", "/"))
+        return self.host.startswith("unix://")
 
     def matching(self, spec: LogSpec) -> Sequence[Inspected]:
         """Every container that `spec` selects, stopped ones too; SourceError when there is none."""
@@ -78,7 +76,7 @@ class Daemon:
             return (self._inspect(spec.container),)
         wanted = spec.label or f"{spec.compose_project or ''}/{spec.compose_service or ''}"
         with self._asking(f"list the containers of {wanted}"):
-            rows = self._connected().containers(all=True, filters={"label": _label_filter(spec)})
+            rows = self._connected().listed(_label_filter(spec))
         ids = [
             row["Id"] for row in rows if (row.get("Labels") or {}).get(_ONE_OFF, "False").lower() != "true"
         ]
@@ -90,25 +88,14 @@ class Daemon:
     def open_log(self, container: Inspected, tail: int, deadline: Deadline) -> Answer:
         """The answer to `docker logs -t --tail N`; raises SourceError when the daemon refuses."""
         with self._asking(f"read the log of {container.name}"):
-            client = self._connected()
-            response = client._get(
-                client._url("/containers/{0}/logs", container.id),
-                params={"stdout": 1, "stderr": 1, "timestamps": 1, "tail": tail},
-                stream=True,
-                timeout=max(deadline.left, 0.001),
-            )
-            try:
-                client._raise_for_status(response)
-            except Exception:
-                response.close()
-                raise
-        return Answer(response, _connection(client, response), container.tty, deadline)
+            body = self._connected().log(container.id, tail, max(deadline.left, 0.001))
+        return Answer(body, container.tty, deadline)
 
     def close(self) -> None:
         """Give the connections back."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
         if self._door is not None:
             self._door.close()
             self._door = None
@@ -130,74 +117,59 @@ class Daemon:
         with self._asking(
             f"inspect the container {name}", missing=f"no such container: {name} on {self.host}"
         ):
-            return _inspected(self._connected().inspect_container(name))
+            return _inspected(self._connected().inspected(name))
 
-    def _connected(self) -> Any:
-        """The client; raises HostError when the daemon cannot be reached or does not say who it is."""
-        if self._spec.context is None:
-            _require_usable(self.host)
-        try:
-            self._knock()
-            if self._client is None:
-                self._client = self._connect()
-        except ArgusError:
-            raise
-        except Exception as error:
-            raise HostError(absence(error, self.host, self._timeout, self._last_words())) from error
-        return self._client
+    def _connected(self) -> Engine:
+        """The daemon's end; raises HostError when it cannot be reached or does not say who it is."""
+        if self._engine is None:
+            if self._spec.context is None:
+                _require_usable(self.host)
+            try:
+                self._engine = self._connect()
+            except ArgusError:
+                raise
+            except Exception as error:
+                raise self._absent(error) from error
+        return self._engine
 
-    def _knock(self) -> None:
-        """Fail as the socket does: the SDK forgets to close the one with which it could not connect."""
-        if self.is_local:
-            with socket.socket(socket.AF_UNIX) as door:
-                door.settimeout(self._timeout)
-                door.connect(self.host.removeprefix("http+").removeprefix("unix://"))
-
-    def _connect(self) -> Any:
-        try:
-            from docker.api.client import APIClient
-        except ImportError:
-            raise MissingExtraError("docker", "agent") from None
-        settings = self._address() | {"version": OLDEST_API, "timeout": self._timeout}
-        client: Any = APIClient(**settings)
-        # $REQUESTS_CA_BUNDLE would take the place of the daemon's own authority, and a web proxy its way.
-        client.trust_env = False
-        try:
-            client._version = client._retrieve_server_version()
-        except Exception:
-            client.close()
-            raise
-        if (dated := self._dated) is not None:
-            client.hooks["response"].append(lambda answer, **_: dated(answer.headers.get("Date")))
-        return client
-
-    def _address(self) -> dict[str, Any]:
-        """Where the SDK finds the daemon, and how the two trust each other."""
-        from docker.tls import TLSConfig
-        from docker.utils import kwargs_from_env
-
+    def _connect(self) -> Engine:
         spec = resolved(self._spec, os.environ)
         self.host = spec.docker or self.host
         _require_usable(self.host)
-        address: dict[str, Any] = {"base_url": self.host} if spec.docker else dict(kwargs_from_env())
-        if self.host.startswith("ssh://"):
-            self._door = self._door or SshDoor(self.host, self._timeout)
-            address["base_url"] = self._door.host
-        if spec.tls:
-            require_readable(spec.tls.ca, spec.tls.cert, spec.tls.key)
-            address["tls"] = TLSConfig((spec.tls.cert, spec.tls.key), spec.tls.ca, verify=True)
-        return address
+        if path := _socket_path(self.host):
+            from argus_sched.agent.sources.unix_engine import UnixEngine
+
+            return UnixEngine(path, self._timeout, self._dated)
+        from argus_sched.agent.sources.sdk_engine import SdkEngine
+
+        return SdkEngine(self._door_to(spec.docker), spec.tls, self._timeout, self._dated)
+
+    def _door_to(self, url: str | None) -> str | None:
+        """`url`, or where it leads through ssh, the socket here whose connections ssh carries there."""
+        if not self.host.startswith("ssh://"):
+            return url
+        from argus_sched.agent.sources.ssh import SshDoor
+
+        self._door = self._door or SshDoor(self.host, self._timeout)
+        return self._door.host
+
+    def _absent(self, error: Exception) -> HostError:
+        asked = self._spec.docker or self._spec.context
+        named_by = f"hosts.{self._spec.name}" if asked else "DOCKER_HOST"
+        return HostError(absence(error, self.host, self._timeout, self._last_words(), named_by))
 
     def _last_words(self) -> str:
         return self._door.last_words if self._door else ""
 
     @contextmanager
     def _asking(self, action: str, missing: str = "") -> Iterator[None]:
-        """Turns whatever the SDK, requests or the socket raise into one sentence."""
+        """Turns whatever the engine or its socket raise into one sentence."""
         try:
             yield
         except ArgusError:
             raise
+        except AbsentError as error:
+            raise self._absent(error) from error
         except Exception as error:
             raise _refusal(error, action, missing, self.host, self._timeout) from error
 
@@ -207,15 +179,12 @@ class GoneError(SourceError):
 
 
 def _refusal(error: Exception, action: str, missing: str, host: str, timeout: float) -> SourceError:
-    from docker.errors import APIError
-
-    if isinstance(error, APIError):
-        explanation = str(error.explanation or error).strip()
-        if error.status_code == 404:
-            return GoneError(f"{missing or explanation}: correct the name, or start it")
-        if "does not support reading" in explanation:
-            return SourceError(f"cannot {action}: {explanation}: use json-file, local or journald")
-        return SourceError(f"cannot {action}: {host} answered {error.status_code}: {explanation}")
+    if isinstance(error, RefusedError):
+        if error.status == 404:
+            return GoneError(f"{missing or error.words}: correct the name, or start it")
+        if "does not support reading" in error.words:
+            return SourceError(f"cannot {action}: {error.words}: use json-file, local or journald")
+        return SourceError(f"cannot {action}: {host} answered {error.status}: {error.words}")
     causes = list(behind(error))
     if timed_out(causes):
         return SourceError(f"cannot {action}: {host} did not answer within {timeout:g} s")
@@ -237,12 +206,10 @@ def _require_usable(host: str) -> None:
         raise HostError(f"{shown} cannot be the address of a docker daemon: set {DAEMON_URLS}{also}")
 
 
-def _connection(client: Any, response: Any) -> Any:
-    """The socket an answer comes over; None once it has all arrived, or where the transport has none."""
-    try:
-        return client._get_raw_response_socket(response)
-    except AttributeError:
-        return None
+def _socket_path(host: str) -> str:
+    """The Unix socket that `host` names, empty for another machine's daemon."""
+    url = host.removeprefix("http+")
+    return url.removeprefix("unix://") if url.startswith("unix://") else ""
 
 
 def _label_filter(spec: LogSpec) -> list[str]:
