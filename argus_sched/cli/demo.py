@@ -28,19 +28,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Play the demo; 0 when everything came as it should."""
     import contextlib
-    import shutil
-    import tempfile
 
+    from argus_sched.harness import archive
     from argus_sched.harness.console import ending_cleanly, narrate
     from argus_sched.harness.demo import play
     from argus_sched.harness.live import Pages
 
-    report = args.report or Path(tempfile.mkdtemp(prefix="argus-demo-report-"))
-    try:
-        # A port that is taken is told before the story begins.
-        with ending_cleanly(), Pages(args.port) if args.serve else contextlib.nullcontext() as pages:
-            return play(narrate, report, pages)
-    except BaseException:
-        if args.report is None:
-            shutil.rmtree(report, ignore_errors=True)
-        raise
+    # A port that is taken and a folder that cannot be written to are told before the story begins.
+    with (
+        ending_cleanly(),
+        archive.place(args.report, "argus-demo-report-") as report,
+        Pages(args.port) if args.serve else contextlib.nullcontext() as pages,
+    ):
+        return play(narrate, report, pages)

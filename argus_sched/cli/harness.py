@@ -123,32 +123,37 @@ def _replay(args: argparse.Namespace) -> int:
 
 
 def _carry_out(settings: RunSettings, args: argparse.Namespace) -> int:
-    import tempfile
+    from contextlib import ExitStack
 
     from argus_sched.harness import archive
+    from argus_sched.harness.aftermath import one_folder
     from argus_sched.harness.console import Console, ending_cleanly
     from argus_sched.harness.run import run
 
     console = Console(sys.stderr if args.output == "json" else sys.stdout)
-    with ending_cleanly(), tempfile.TemporaryDirectory(prefix="argus-run-") as folder:
-        record = run(settings, Path(folder), console.tell)
-        page = archive.keep(record, args.into, Path(folder) / "logs") if args.into else None
-    _print(record, page, args.output)
+    with ExitStack() as stack:
+        stack.enter_context(ending_cleanly())
+        into = stack.enter_context(archive.place(args.into, "")) if args.into else None
+        folder = stack.enter_context(one_folder("argus-run-"))
+        record = run(settings, folder, console.tell)
+        # The verdict of an hour is told before the disk has its chance to refuse the report.
+        _print(record, args.output)
+        if into is not None:
+            page = archive.keep(record, into, folder / "logs")
+            print(f"report        {page}", file=sys.stderr if args.output == "json" else sys.stdout)
     bad = not record.verdict.held or (args.strict and record.verdict.slow)
     return VIOLATED if bad else HELD
 
 
-def _print(record: Record, page: Path | None, output: str) -> None:
+def _print(record: Record, output: str) -> None:
     import json
 
     from argus_sched.harness import summary
 
     if output == "json":
-        print(json.dumps({**record.verdict.as_json(), "command": record.settings.command}, indent=2))
-        return
-    print("\n" + summary.text(record))
-    if page is not None:
-        print(f"report        {page}")
+        print(json.dumps(record.verdict.as_json(), indent=2), flush=True)
+    else:
+        print("\n" + summary.text(record), flush=True)
 
 
 def _list(_: argparse.Namespace) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from argus_sched.errors import SettingsError
+from argus_sched.errors import SettingsError, SourceError
+from argus_sched.harness.aftermath import afterwards
 from argus_sched.harness.history import to_line
 from argus_sched.harness.report import Record, page
 from argus_sched.harness.settings import RunSettings
@@ -15,8 +19,44 @@ from argus_sched.harness.settings import RunSettings
 PAGE, VERDICT, HISTORY = "report.html", "report.json", "history.jsonl"
 
 
+@contextlib.contextmanager
+def place(named: Path | None, prefix: str) -> Iterator[Path]:
+    """The folder for a report: the one that was named, or a new temporary one.
+
+    One that was made here is removed again when the block fails or leaves it empty. Raises SettingsError for
+    one that cannot be written to, before anything else is done.
+    """
+    made = named is None or not named.exists()
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=prefix)) if named is None else named
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise SettingsError(
+            f"the report cannot be written, name another folder with --report: {error}"
+        ) from error
+    with afterwards("rmdir", str(folder)) if made else contextlib.nullcontext():
+        try:
+            yield folder
+        except BaseException:
+            if made:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
 def keep(record: Record, folder: Path, logs: Path | None = None) -> Path:
-    """Write page, verdict, history and the workers' logs into `folder`; returns the page's path."""
+    """Write page, verdict, history and the workers' logs into `folder`; returns the page's path.
+
+    What an earlier report left there is replaced. Raises SourceError when the disk does not take it.
+    """
+    try:
+        _write(record, folder, logs)
+    except OSError as error:
+        raise SourceError(f"the report could not be written to {folder}: {error}") from error
+    return folder / PAGE
+
+
+def _write(record: Record, folder: Path, logs: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / PAGE).write_text(page(record))
     answer = {
@@ -28,8 +68,9 @@ def keep(record: Record, folder: Path, logs: Path | None = None) -> Path:
     with (folder / HISTORY).open("w") as history:
         history.writelines(to_line(event) for event in record.history.events)
     if logs is not None:
+        for earlier in (folder / "logs").glob("*-json.log"):
+            earlier.unlink()
         shutil.copytree(logs, folder / "logs", dirs_exist_ok=True)
-    return folder / PAGE
 
 
 def settings_of(report: Path, dsn: str | None) -> RunSettings:

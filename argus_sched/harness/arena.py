@@ -13,15 +13,15 @@ from argus_sched.errors import SettingsError
 from argus_sched.harness import namespaces, scenario, side_servers
 from argus_sched.harness.agent_files import Watched
 from argus_sched.harness.beside import DSN_ENV, AgentBeside
+from argus_sched.harness.borrowed import borrowed
 from argus_sched.harness.cluster import Cluster
 from argus_sched.harness.faults import Ground
 from argus_sched.harness.lines import LINES, Lines, ProxyLines
 from argus_sched.harness.profiles import profile
 from argus_sched.harness.proxy import Proxy
 from argus_sched.harness.sampler import Sampler
-from argus_sched.harness.settings import RunSettings, WorkerSettings, plans
+from argus_sched.harness.settings import RunSettings, WorkerSettings, check_guards, plans
 from argus_sched.harness.slots import Launcher, Slot, launch
-from argus_sched.postgres import schema
 from argus_sched.postgres.embedded import EmbeddedPostgres
 from argus_sched.postgres.witness import Witness
 
@@ -39,12 +39,13 @@ def set_up(settings: RunSettings, folder: Path) -> Iterator[Ground]:
         lines = _lines(settings, run_id, proxy, stack)
         server = None if settings.dsn else stack.enter_context(EmbeddedPostgres(door=lines.door))
         dsn = settings.dsn or (server.create_database(DATABASE) if server else "")
-        schema.migrate(dsn)
+        namespace = f"harness-{run_id}"
+        stack.enter_context(borrowed(dsn, namespace))
         key = LEADER.number if server else derived_key("harness", run_id)
         witness = stack.enter_context(contextlib.closing(Witness(dsn, key)))
         eyes = stack.enter_context(contextlib.closing(Witness(dsn, key)))
         told = WorkerSettings(
-            f"harness-{run_id}",
+            namespace,
             key,
             settings.profile,
             plans(settings.jobs),
@@ -70,6 +71,9 @@ def check(settings: RunSettings) -> None:
     """Refuse what cannot be run here, with one sentence."""
     scenario.check(settings.faults)
     profile(settings.profile)
+    check_guards(settings.without)
+    if settings.dsn is not None and not settings.dsn.strip():
+        raise SettingsError("--dsn is empty: name a database, or leave --dsn out for a throw-away one")
     if settings.workers < 1 or settings.jobs < 1 or settings.duration < 0:
         raise SettingsError("a run needs at least one worker and one job, and a duration of zero or more")
     foreign = [name for name in settings.faults if name in scenario.NEED_SERVER] if settings.dsn else []

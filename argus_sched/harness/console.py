@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import signal
 import textwrap
 import time
@@ -11,6 +12,7 @@ from types import FrameType
 from typing import TextIO
 
 PAGE = 96
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Console:
@@ -28,22 +30,29 @@ class Console:
 
 
 def narrate(text: str) -> None:
-    """Print a passage of a story, folded to the width of a page."""
+    """Print a passage of a story, folded to the width of a page or of a terminal narrower than that."""
+    width = min(PAGE, shutil.get_terminal_size((PAGE, 24)).columns)
     for paragraph in text.splitlines():
-        print(textwrap.fill(paragraph, PAGE, break_long_words=False, break_on_hyphens=False), flush=True)
+        print(textwrap.fill(paragraph, width, break_long_words=False, break_on_hyphens=False), flush=True)
     print(flush=True)
 
 
 @contextlib.contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, so that whatever was started is ended too."""
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    """Let SIGTERM and SIGHUP end the block as Ctrl-C does; after the first of them all are ignored for good.
+
+    An impatient second Ctrl-C would end the cleaning up instead, and leave behind what it had not reached.
+    """
+    before = {number: signal.signal(number, _interrupt) for number in _ENDING}
     try:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is _interrupt:
+                signal.signal(number, handler)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from argus_sched.errors import SettingsError, SourceError
 from argus_sched.harness import side_servers
+from argus_sched.harness.aftermath import afterwards
 from argus_sched.harness.cluster import Cluster, Worker
 from argus_sched.harness.history import Fault, Skewed
 from argus_sched.harness.lines import Lines, ProxyLines
@@ -37,7 +38,6 @@ class Ground:
     server: EmbeddedPostgres | None = None
     lines: Lines = field(default_factory=ProxyLines)
     proxy: Proxy | None = None
-    children: list[int] = field(default_factory=list)
 
     @property
     def database(self) -> EmbeddedPostgres:
@@ -72,15 +72,12 @@ class Ground:
         self.cluster.record(Fault(at, time.time(), step.fault, worker.name, True, since, detail))
 
     def put_right(self) -> None:
-        """Wake what is frozen, heal every line, end what was forked: for the end of a run."""
+        """Wake what is frozen and heal every line: for the end of a run."""
         for worker in self.cluster.live():
             if worker.frozen_at is not None:
                 self.cluster.thaw(worker)
         for slot in self.cluster.slots:
             self.lines.heal(slot)
-        while self.children:
-            with suppress(ProcessLookupError):
-                os.kill(self.children.pop(), signal.SIGKILL)
 
 
 def kill(ground: Ground, step: Step) -> None:
@@ -193,13 +190,11 @@ def fork(ground: Ground, step: Step) -> None:
     ground.cluster.wait_until(
         lambda: path.exists() and bool(path.read_text()), PATIENCE, f"{leader.name} forked nothing"
     )
-    child = int(path.read_text())
-    ground.children.append(child)
-    at = ground.cluster.kill(leader)
-    _replace(ground, leader)
-    ground.cluster.rest(step.seconds - (time.time() - at))
-    ground.record(step, leader, at)
-    ground.put_right()
+    with afterwards("kill", "-KILL", path.read_text()):
+        at = ground.cluster.kill(leader)
+        _replace(ground, leader)
+        ground.cluster.rest(step.seconds - (time.time() - at))
+        ground.record(step, leader, at)
 
 
 def pooler(ground: Ground, step: Step) -> None:

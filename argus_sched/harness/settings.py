@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,7 @@ class WorkerSettings:
     redis: str = ""
 
     def __post_init__(self) -> None:
-        for guard in self.without:
-            if guard not in GUARDS:
-                raise SettingsError(
-                    f"there is no guard {guard!r} to switch off: use any of {', '.join(GUARDS)}"
-                )
+        check_guards(self.without)
         if self.coordination not in COORDINATIONS:
             raise SettingsError(
                 f"there is no coordination {self.coordination!r}: use {', '.join(COORDINATIONS)}"
@@ -103,6 +100,13 @@ class RunSettings:
         known = {name: value for name, value in fields.items() if name != "embedded"}
         known |= {"faults": tuple(known["faults"]), "without": tuple(known["without"]), "dsn": dsn}
         return cls(**known)
+
+
+def check_guards(names: Iterable[str]) -> None:
+    """Refuse an unknown guard by name."""
+    for name in names:
+        if name not in GUARDS:
+            raise SettingsError(f"there is no guard {name!r} to switch off: use any of {', '.join(GUARDS)}")
 
 
 def plans(count: int) -> tuple[Plan, ...]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from argus_sched.errors import MissingExtraError, SettingsError, SourceError
+from argus_sched.harness.aftermath import end_with_parent
 from argus_sched.postgres.embedded import EmbeddedPostgres, find_binaries, free_port
 
 Address = tuple[str, int]
@@ -70,7 +71,11 @@ def pooler(database: Address, user: str, password: str = "") -> Iterator[Address
         settings.write_text(_POOLER_SETTINGS.format(**values))
         identity = _nobody(folder)
         process = subprocess.Popen(
-            [program, "-q", str(settings)], stdin=subprocess.DEVNULL, start_new_session=True, **identity
+            [program, "-q", str(settings)],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - one prctl call, no lock is taken
+            **identity,
         )
         try:
             _await_port(("127.0.0.1", listen), process)
@@ -134,6 +139,7 @@ def redis() -> Iterator[str]:
             stdout=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - one prctl call, no lock is taken
         )
         try:
             _await_port(("127.0.0.1", port), process)

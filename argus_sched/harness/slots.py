@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from argus_sched.harness.aftermath import end_with_parent
+
 
 @dataclass
 class Slot:
@@ -38,6 +40,7 @@ def launch(folder: Path, slot: Slot) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        preexec_fn=end_with_parent,  # noqa: PLW1509 - one prctl call, no lock is taken
     )
 
 

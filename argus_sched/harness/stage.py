@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from argus_sched.harness import agent_files, labs_at_speed
+from argus_sched.harness.aftermath import one_folder
 from argus_sched.harness.agent_files import Chat
 from argus_sched.harness.bot_api import BotApi
 from argus_sched.harness.cluster import Cluster
@@ -67,7 +67,7 @@ def set_up(say: Say) -> Iterator[Stage]:
     say("This takes under a minute. First, a Postgres of our own starts in a temporary folder.")
     messages: list[str] = []
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="argus-demo-run-")))
+        folder = stack.enter_context(one_folder("argus-demo-run-"))
         server = stack.enter_context(EmbeddedPostgres())
         api = stack.enter_context(BotApi(messages.append))
         dsn = server.create_database(labs_at_speed.APP)

@@ -176,17 +176,26 @@ class EmbeddedPostgres:
             "trust",
         ]
         command += ["-E", "UTF8", "--locale=C", "--no-sync"]
-        done = subprocess.run(
+        with subprocess.Popen(
             command,
             cwd=self.root,
             env=_clean_environment(),
-            capture_output=True,
-            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
             **self._identity(),
-        )
-        if done.returncode:
+        ) as process:
+            try:
+                _, told = process.communicate()
+            except BaseException:
+                # Killed, or with nobody who reads what it says, it would leave its shared memory behind.
+                process.send_signal(signal.SIGINT)
+                process.communicate()
+                raise
+        if process.returncode:
             raise SourceError(
-                f"initdb failed ({done.returncode}): {done.stderr.decode(errors='replace').strip()}"
+                f"initdb failed ({process.returncode}): {told.decode(errors='replace').strip()}"
             )
         if self._door is not None:
             with (self.data / "pg_hba.conf").open("a") as clients:

@@ -141,15 +141,22 @@ def test_it_can_be_kept_open_and_watched(folder: Path) -> None:
     wait_for_none(folder)
 
 
-@pytest.mark.parametrize("stopped_by", [signal.SIGINT, signal.SIGTERM])
-def test_it_leaves_nothing_when_it_is_stopped_in_the_middle(folder: Path, stopped_by: signal.Signals) -> None:
+@pytest.mark.parametrize("stopped_by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("moment", ["a Postgres of our own starts", "is killed"])
+def test_it_leaves_nothing_when_it_is_stopped(folder: Path, stopped_by: signal.Signals, moment: str) -> None:
     demo = start(folder)
     assert demo.stdout is not None
-    for line in demo.stdout:
-        if "is killed" in line:
-            break
+    assert any(moment in line for line in demo.stdout)
     demo.send_signal(stopped_by)
     demo.communicate(timeout=PATIENCE)
-    assert demo.returncode == 130
-    assert list(folder.iterdir()) == []
+    assert demo.returncode == (-9 if stopped_by == signal.SIGKILL else 130)
     wait_for_none(folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_report_that_cannot_be_written_is_told_before_the_story(folder: Path) -> None:
+    (folder / "file").touch()
+    with running(folder, "--report", str(folder / "file")) as demo:
+        assert demo.stdout is not None
+        assert "the report cannot be written, name another folder" in demo.stdout.read()
+    assert demo.returncode == 3

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,9 @@ def test_list_names_every_fault_profile_guard_and_kind_of_line() -> None:
         (("run", "--dsn", "postgresql://127.0.0.1:1/x", "--faults", "crash"), "is not the harness's"),
         (("run", "--workers", "0", "--faults", "none"), "at least one worker"),
         (("run", "--duration", "soon", "--faults", "none"), "expected a duration such as"),
+        (("run", "--dsn", "", "--faults", "none"), "--dsn is empty"),
+        (("run", "--dsn", "postgresql://127.0.0.1:1/x", "--faults", "none"), "the database cannot be used: "),
+        (("run", "--report", "/proc/nowhere", "--faults", "none"), "the report cannot be written"),
         (("replay", "/nowhere"), "is no report of a run"),
         (("failover", "--kill", "--dsn", "postgresql://127.0.0.1:1/x"), "the database does not answer"),
     ],
@@ -76,48 +82,61 @@ def test_a_violated_run_exits_1_and_names_job_and_due_time() -> None:
     assert "was lost: no body ran" in done.stdout
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path that Postgres's own user may enter."""
+    path = Path("/tmp") / f"argus-h-{os.getpid()}-{time.monotonic_ns() % 10**9}"
+    path.mkdir(mode=0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A run whose every file lies in `folder`."""
+    command = [sys.executable, "-m", "argus_sched", "harness", "run", *arguments]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        yield run
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("stopped_by", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_leaves_no_process_and_no_file(stopped_by: signal.Signals, tmp_path: Path) -> None:
-    folder = Path("/tmp") / f"argus-h-{os.getpid()}-{stopped_by.name}"
-    folder.mkdir(mode=0o755)
-    command = [
-        sys.executable,
-        "-m",
-        "argus_sched",
-        "harness",
-        "run",
-        "--profile",
-        "fast",
-        "--faults",
-        "freeze",
-    ]
-    run = subprocess.Popen(
-        command,
-        env={**os.environ, "TMPDIR": str(folder)},
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert run.stdout is not None
-    assert any("SIGSTOP" in line for line in run.stdout)
-    run.send_signal(stopped_by)
-    run.communicate(timeout=PATIENCE)
-    assert run.returncode == 130
-    assert list(folder.iterdir()) == []
+@pytest.mark.parametrize("stopped_by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("moment", "arguments"),
+    [
+        ("starting", ("--faults", "none")),
+        ("starting", ("--faults", "none", "--uvicorn")),
+        ("SIGSTOP", ("--faults", "freeze", "--profile", "fast")),
+        ("forks a child", ("--faults", "fork")),
+        ("every job has run", ("--faults", "none", "--coordination", "redis")),
+        pytest.param("a pooler", ("--faults", "pooler"), marks=pytest.mark.pgbouncer),
+    ],
+)
+def test_a_stopped_run_leaves_no_process_and_no_file(
+    folder: Path, stopped_by: signal.Signals, moment: str, arguments: tuple[str, ...]
+) -> None:
+    with running(folder, "--jobs", "3", *arguments) as run:
+        assert run.stdout is not None
+        assert any(moment in line for line in run.stdout)
+        time.sleep(0.5)  # into it, wherever that is
+        run.send_signal(stopped_by)
+    assert run.returncode == (-9 if stopped_by == signal.SIGKILL else 130)
     deadline = time.monotonic() + PATIENCE
     while (alive := processes_of(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert alive == []
-    folder.rmdir()
+    assert list(folder.iterdir()) == []
 
 
 def processes_of(folder: Path) -> list[str]:
+    """The processes that were started with this temporary folder, or work in it."""
     mark, found = f"TMPDIR={folder}".encode(), []
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (process / "environ").read_bytes().split(b"\0"):
+        with contextlib.suppress(OSError):
+            inherits = mark in (process / "environ").read_bytes().split(b"\0")
+            if inherits or (process / "cwd").readlink().is_relative_to(folder):
                 found.append(process.name)
-        except OSError:
-            continue
     return found

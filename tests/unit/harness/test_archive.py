@@ -1,0 +1,60 @@
+"""The folder of a report: found wanting before the run, and never taken from its owner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argus_sched.errors import SettingsError, SourceError
+from argus_sched.harness.archive import keep, place
+from tests.unit.harness.sample_run import record
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "/proc/nowhere"])
+def test_a_place_that_takes_no_report_is_told_at_once(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingsError, match="the report cannot be written"), place(tmp_path / name, ""):
+        raise AssertionError("the run began")
+
+
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_run_that_fails_takes_only_the_folder_that_was_made_for_it(existed: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    if existed:
+        folder.mkdir()
+        (folder / "own").touch()
+    with pytest.raises(KeyboardInterrupt), place(folder, ""):
+        raise KeyboardInterrupt
+    assert folder.exists() is existed
+    assert (folder / "own").exists() is existed
+
+
+def test_without_a_name_it_is_a_new_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with place(None, "report-") as folder:
+        assert folder.parent == tmp_path
+        (folder / "report.html").touch()
+    assert folder.exists()
+
+
+def test_an_empty_one_that_was_made_for_it_does_not_stay(tmp_path: Path) -> None:
+    with place(tmp_path / "report", "") as folder:
+        pass
+    assert not folder.exists()
+
+
+def test_the_logs_of_an_earlier_report_are_not_mixed_with_its_own(tmp_path: Path) -> None:
+    for run, slots in (("first", ("w1", "w2")), ("second", ("w1",))):
+        (tmp_path / run).mkdir()
+        for slot in slots:
+            (tmp_path / run / f"{slot}-json.log").write_text(run)
+        keep(record(), tmp_path / "report", tmp_path / run)
+    logs = {path.name: path.read_text() for path in (tmp_path / "report" / "logs").iterdir()}
+    assert logs == {"w1-json.log": "second"}
+
+
+def test_a_disk_that_takes_no_report_is_told(tmp_path: Path) -> None:
+    (tmp_path / "report.json").symlink_to("/dev/full")
+    with pytest.raises(SourceError, match=r"the report could not be written to .*: .*No space left"):
+        keep(record(), tmp_path)
