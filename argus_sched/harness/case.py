@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,11 +45,14 @@ class Case:
 
     @cached_property
     def runs(self) -> dict[Fire, list[Run]]:
-        ends = {(e.worker, e.job, e.due_ms, e.attempt): e.at for e in self.history.of_kind(Finished)}
+        ends: dict[tuple[str, str, int, int], deque[float]] = defaultdict(deque)
+        for e in self.history.of_kind(Finished):
+            ends[e.worker, e.job, e.due_ms, e.attempt].append(e.at)
         runs: dict[Fire, list[Run]] = defaultdict(list)
         for start in self.history.of_kind(Started):
-            end = ends.get((start.worker, start.job, start.due_ms, start.attempt))
-            runs[start.job, start.due_ms].append(Run(start, end))
+            # Of two runs of one fire on one worker the first to begin is taken for the first to end.
+            own = ends.get((start.worker, start.job, start.due_ms, start.attempt))
+            runs[start.job, start.due_ms].append(Run(start, own.popleft() if own else None))
         return runs
 
     @cached_property

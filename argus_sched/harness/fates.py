@@ -29,12 +29,11 @@ def _may_repeat(case: Case, fire: Fire, earlier: Run, later: Run) -> bool:
     plan, worker, began = case.plans.get(fire[0]), earlier.start.worker, earlier.start.at
     if plan is None or not plan.at_least_once or later.start.attempt <= earlier.start.attempt:
         return False
+    # A worker that dies or freezes just after its body has not told anybody that it ran.
     ended = later.start.at if earlier.end is None else earlier.end
-    # A worker that dies just after its body has not told anybody that it ran.
-    killed = began <= case.kills.get(worker, 0.0) <= min(later.start.at, ended + UNTOLD)
-    return killed or any(
-        f.at <= later.start.at and began <= f.until and f.at <= ended for f in case.frozen[worker]
-    )
+    untold_until = min(later.start.at, ended + UNTOLD)
+    killed = began <= case.kills.get(worker, 0.0) <= untold_until
+    return killed or any(began <= f.until and f.at <= untold_until for f in case.frozen[worker])
 
 
 @dataclass

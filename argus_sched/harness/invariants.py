@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
 from argus_sched.harness import expected, fates, figures, reigns
 from argus_sched.harness.case import Case, Run
@@ -166,6 +167,8 @@ def _database_away(case: Case) -> Iterator[tuple[float, float]]:
         elif sample.pids is not None and since is not None:
             yield since, sample.at
             since = None
+    if since is not None:
+        yield since, inf
 
 
 def _late_writes(case: Case) -> Iterator[Started]:

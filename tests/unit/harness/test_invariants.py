@@ -87,6 +87,10 @@ def test_three_runs_of_one_fire_are_two_doubles() -> None:
     assert verdict(leads("a", -1), all_four(), run(2, "b"), run(2, "c")).doubled == 2
 
 
+def test_a_fire_run_twice_by_one_worker_is_doubled_and_nothing_else() -> None:
+    assert broken(verdict(leads("a", -1), all_four(), run(2, late=0.4))) == ["doubled"]
+
+
 def test_a_due_time_without_a_run_is_lost() -> None:
     found = verdict(leads("a", -1), run(1), run(2), run(4))
     assert (found.lost, broken(found)) == (1, ["lost"])
@@ -273,6 +277,16 @@ REST = [*again(1, "a"), *again(3, "b"), *again(4, "b")]
             [],
             id="frozen",
         ),
+        pytest.param(
+            [*again(2, "a"), Frozen(T0 + 2.012, T0 + 3.9, "a"), *again(2, "b", late=0.6, attempt=2)],
+            [],
+            id="frozen before it could tell of its end",
+        ),
+        pytest.param(
+            [*again(2, "a"), Frozen(T0 + 3.5, T0 + 3.9, "a"), *again(2, "b", late=1.7, attempt=2)],
+            ["doubled"],
+            id="frozen long after its end",
+        ),
         pytest.param([*again(2, "a"), *again(2, "b", late=0.5, attempt=2)], ["doubled"], id="for no reason"),
         pytest.param(
             [*again(2, "a", took=None), *killed("a", 2.005), *again(2, "b", late=0.5)],
@@ -315,8 +329,14 @@ def test_a_leader_that_cannot_act_is_none(end: list[Event]) -> None:
 
 @pytest.mark.parametrize(
     ("gap", "away", "rules"),
-    [(0.5, [], []), (2.5, [], ["leaderless"]), (2.5, [Holders(T0 + 1.1, None), Holders(T0 + 3.4, (7,))], [])],
-    ids=["short", "long", "while the database was away"],
+    [
+        (0.5, [], []),
+        (2.5, [], ["leaderless"]),
+        (2.5, [Holders(T0 + 1.1, None), Holders(T0 + 3.4, (7,))], []),
+        (9.0, [Holders(T0 + 1.1, None)], []),
+        (2.5, [Holders(T0 + 1.1, None), Holders(T0 + 1.2, ())], ["leaderless"]),
+    ],
+    ids=["short", "long", "while the database was away", "which did not come back", "or did at once"],
 )
 def test_nobody_leads_for_long_only_while_the_database_is_away(
     gap: float, away: list[Event], rules: list[str]
