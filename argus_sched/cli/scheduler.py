@@ -165,7 +165,7 @@ def _state(row: dict[str, Any]) -> str:
 
 
 def show_runs(args: argparse.Namespace) -> int:
-    """Print the latest runs."""
+    """Print the latest runs, by when they were claimed: the start is known only of those that ended."""
     from argus_sched.cli import tables
     from argus_sched.postgres import overview
 
@@ -176,7 +176,7 @@ def show_runs(args: argparse.Namespace) -> int:
         "outcome",
         "attempt",
         "missed",
-        "started_at",
+        "claimed_at",
         "finished_at",
         "worker",
         "error",
