@@ -17,6 +17,8 @@ import math
 import os
 import re
 import select
+import socket
+import struct
 import time
 import weakref
 from collections.abc import Mapping
@@ -168,6 +170,8 @@ class Session:
         """End the session. A forked child only forgets it: a goodbye from there would end the parent's."""
         _sessions.discard(self)
         if self._owner == os.getpid():
+            if isinstance(self._end, NoAnswerError):
+                self._reset_on_close()
             self._connection.close()
 
     def point_at(self, descriptor: int) -> None:
@@ -175,6 +179,17 @@ class Session:
         # The number stays taken, so that no file of the child is ever mistaken for the socket.
         with contextlib.suppress(psycopg.Error, OSError):
             os.dup2(descriptor, self._libpq.socket, inheritable=False)
+
+    def _reset_on_close(self) -> None:
+        """Let the kernel end the connection with RST, which leaves at once.
+
+        A FIN, and with it the lock, waits in line behind a question that nobody acknowledges.
+        """
+        with (
+            contextlib.suppress(psycopg.Error, OSError),
+            socket.socket(fileno=os.dup(self._libpq.socket)) as line,
+        ):
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def _collect(self, deadline: float, wake: Wakes | None) -> list[Row]:
         rows: list[Row] = []

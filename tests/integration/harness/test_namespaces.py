@@ -22,7 +22,7 @@ from argus_sched.harness.blocks import Block, block_of
 from argus_sched.harness.lines import Way
 from argus_sched.harness.namespaces import NamespaceLines
 from argus_sched.postgres.embedded import EmbeddedPostgres
-from argus_sched.postgres.witness import address_of
+from argus_sched.postgres.witness import Witness, address_of
 
 pytestmark = [
     pytest.mark.netns,
@@ -233,6 +233,41 @@ def test_a_server_lets_a_slot_in_through_its_door(lines: NamespaceLines) -> None
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.stdout.strip() == lines.block.slot(1), done.stderr
             server.restart("immediate")
+
+
+# A session of the scheduler's that hears no answer any more, and gives up; its process lives on.
+DEAF = """
+import sys
+from argus_sched.postgres.connection import NoAnswerError, Session
+session = Session.open(sys.argv[1], {"application_name": "deaf"})
+print(session.announced_pid, flush=True)
+sys.stdin.readline()
+try:
+    session.ask("SELECT 1", timeout=1.0)
+except NoAnswerError:
+    session.close()
+print("closed", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_session_that_is_given_up_for_want_of_an_answer_ends_at_the_server_too(
+    lines: NamespaceLines,
+) -> None:
+    with EmbeddedPostgres(door=lines.door) as server, contextlib.closing(Witness(server.dsn(), 1)) as witness:
+        way = lines.open("w1", server.dsn())
+        command = [*way.within, sys.executable, "-c", DEAF, way.dsn]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as deaf:
+            assert deaf.stdin
+            assert deaf.stdout
+            pid = int(deaf.stdout.readline())
+            assert witness.seat(pid)
+            lines.silence("w1", "down")
+            deaf.stdin.write("ask\n")
+            deaf.stdin.flush()
+            assert deaf.stdout.readline() == "closed\n"
+            # A farewell would wait in line behind the question, which no acknowledgement ever reaches.
+            wait_until(lambda: witness.seat(pid) is None, "the server to let the session go")
 
 
 def test_a_run_that_is_interrupted_takes_its_namespaces_down() -> None:
