@@ -14,14 +14,17 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from argus_sched.errors import SettingsError, SourceError
+from argus_sched.harness.aftermath import afterwards
 from argus_sched.postgres.witness import Seat, Witness
 
 Tell = Callable[[str], None]
 LEADER_NAME = re.compile(r"scheduler-leader:(\d+)")
 GLANCE = 0.002
+KEYS = 2**63  # so many numbers on each side of 0
 
 
 @dataclass(frozen=True)
@@ -37,11 +40,22 @@ def fail_over(dsn: str, key: int, fault: str, seconds: float, tell: Tell) -> boo
 
     Raises SourceError when nobody holds the lock, SettingsError when the fault cannot be done from here.
     """
+    _check(dsn, key, seconds)
     with contextlib.closing(Witness(dsn, key)) as witness:
         leader = find_leader(witness, key)
         tell(f"{describe(leader.seat)} holds the lock")
         with _FAULTS[fault](leader, witness, tell) as began:
             return _follow(witness, leader.seat.pid, began, seconds, tell)
+
+
+def _check(dsn: str, key: int, seconds: float) -> None:
+    """Refuse what cannot be meant, before anything is touched."""
+    if not dsn.strip():
+        raise SettingsError("--dsn is empty: name the application's database")
+    if not -KEYS <= key < KEYS:
+        raise SettingsError(f"--key {key} is no lock of Postgres: use a number of 64 bits")
+    if not 0 < seconds < inf:
+        raise SettingsError(f"--seconds {seconds:g} is no time to wait: use a number above 0")
 
 
 def find_leader(witness: Witness, key: int) -> Leader:
@@ -89,7 +103,10 @@ def _tell_change(witness: Witness, holders: tuple[int, ...], passed: float, tell
 def _terminate(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:
     tell(f"pg_terminate_backend({leader.seat.pid})")
     began = time.monotonic()
-    witness.terminate(leader.seat.pid)
+    if not witness.terminate(leader.seat.pid):
+        raise SourceError(
+            f"{describe(leader.seat)} could not be ended: log in as its role or a member of pg_signal_backend"
+        )
     yield began
 
 
@@ -98,7 +115,7 @@ def _kill(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:  # n
     pid = _needed(leader)
     tell(f"kill -9 {pid}")
     began = time.monotonic()
-    os.kill(pid, signal.SIGKILL)
+    _signal(pid, signal.SIGKILL)
     yield began
 
 
@@ -106,12 +123,12 @@ def _kill(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:  # n
 def _freeze(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:  # noqa: ARG001
     pid = _needed(leader)
     tell(f"SIGSTOP to process {pid}")
-    began = time.monotonic()
-    os.kill(pid, signal.SIGSTOP)
     try:
-        yield began
+        with afterwards("kill", "-CONT", str(pid)):
+            began = time.monotonic()
+            _signal(pid, signal.SIGSTOP)
+            yield began
     finally:
-        os.kill(pid, signal.SIGCONT)
         tell(f"SIGCONT to process {pid}")
 
 
@@ -122,22 +139,19 @@ def _partition(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:
         raise SettingsError(
             "a partition of a running application needs root and iptables: use --freeze or --terminate"
         )
-    if client is None or client < 0 or _needed(leader) is None:
-        raise SettingsError(
-            "the leader is connected through a Unix socket, which cannot be partitioned: use --freeze"
-        )
+    _needed(leader)
     rules = [
         ["INPUT", "-p", "tcp", "--sport", str(server), "--dport", str(client), "-j", "DROP"],
         ["OUTPUT", "-p", "tcp", "--sport", str(client), "--dport", str(server), "-j", "DROP"],
     ]
     tell(f"dropping every packet between port {client} and port {server}")
     try:
-        for rule in rules:
-            _iptables(program, "-I", rule)
-        yield time.monotonic()
+        with contextlib.ExitStack() as stack:
+            for rule in rules:
+                stack.enter_context(afterwards(program, "-w", "-D", *rule))
+                _drop(program, rule)
+            yield time.monotonic()
     finally:
-        for rule in rules:
-            _iptables(program, "-D", rule)
         tell("packets pass again")
 
 
@@ -145,15 +159,40 @@ def _partition(leader: Leader, witness: Witness, tell: Tell) -> Iterator[float]:
 _FAULTS = {"terminate": _terminate, "kill": _kill, "freeze": _freeze, "partition": _partition}
 
 
-def _iptables(program: str, action: str, rule: list[str]) -> None:
-    subprocess.run([program, action, *rule], check=False, capture_output=True)
+def _drop(program: str, rule: list[str]) -> None:
+    done = subprocess.run([program, "-w", "-I", *rule], check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SettingsError(
+            f"packets cannot be dropped here ({' '.join(done.stderr.split())}): use --freeze or --terminate"
+        )
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except PermissionError as error:
+        raise SettingsError(
+            f"process {pid} belongs to another user: run this as root or as that user, or use --terminate"
+        ) from error
+    except ProcessLookupError as error:
+        raise SourceError(f"process {pid} has ended by itself: try again") from error
 
 
 def _needed(leader: Leader) -> int:
+    if leader.seat.client_port is None:
+        raise SettingsError(
+            f"{describe(leader.seat)} does not show this role its port: log in as a member of "
+            "pg_read_all_stats, or use --terminate"
+        )
+    if leader.seat.client_port < 0:
+        raise SettingsError(
+            f"{describe(leader.seat)} came through a Unix socket, which does not tell its process: "
+            "use --terminate"
+        )
     if leader.pid is None:
         raise SettingsError(
             f"{describe(leader.seat)} does not belong to a process of this machine: "
-            "run this on the leader's host, or use --terminate"
+            "run this on the leader's host, as root or as its user, or use --terminate"
         )
     return leader.pid
 
@@ -166,9 +205,7 @@ def _process_of(seat: Seat) -> int | None:
 
 
 def _owns_port(pid: int, port: int | None) -> bool:
-    """Whether `pid` has a TCP socket of this local port; a Unix socket has none to compare."""
-    if port is None or port < 0:
-        return True
+    """Whether `pid` has a TCP socket of this local port."""
     with contextlib.suppress(OSError):
         inodes = {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
         for table in ("tcp", "tcp6"):
