@@ -97,7 +97,8 @@ def _run(args: argparse.Namespace) -> int:
     from argus_sched.harness.settings import RunSettings
 
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1, 1_000_000)
-    faults = possible_faults(args.dsn) if args.faults is None else _names(args.faults)
+    elects = args.coordination == "leader"
+    faults = possible_faults(args.dsn, elects=elects) if args.faults is None else _names(args.faults)
     settings = RunSettings(
         workers=args.workers,
         jobs=args.jobs,

@@ -81,14 +81,20 @@ def check(settings: RunSettings) -> None:
         raise SettingsError(
             f"{', '.join(foreign)} would stop a database that is not the harness's: leave out --dsn, or them"
         )
+    locked = [name for name in settings.faults if name in scenario.NEED_LOCK]
+    if locked and not settings.elects:
+        raise SettingsError(
+            f"with --coordination {settings.coordination} nobody holds a lock: leave out {', '.join(locked)}"
+        )
     if "pooler" in settings.faults and not side_servers.has_pooler():
         raise SettingsError("the fault `pooler` needs pgbouncer: install it, or leave the fault out")
     _check_lines(settings)
 
 
-def possible_faults(dsn: str | None) -> tuple[str, ...]:
+def possible_faults(dsn: str | None, *, elects: bool = True) -> tuple[str, ...]:
     """Every fault that can be done here: to a database of ours (None) or to one that was named."""
     names = [name for name in scenario.FAULTS if dsn is None or name not in scenario.NEED_SERVER]
+    names = [name for name in names if elects or name not in scenario.NEED_LOCK]
     return tuple(name for name in names if name != "pooler" or side_servers.has_pooler())
 
 

@@ -100,9 +100,11 @@ def pair(ground: Ground, step: Step) -> None:
 
 def terminate(ground: Ground, step: Step) -> None:
     """pg_terminate_backend of every session that holds the lock."""
-    leader, at = ground.leader(), time.time()
+    leader = ground.leader()
+    # The witness's own connection may have ended with a server that was restarted before.
+    ground.cluster.wait_until(lambda: bool(ground.witness.holders()), PATIENCE, "no session held the lock")
+    at = time.time()
     for pid in ground.witness.holders() or ():
-        at = time.time()
         ground.witness.terminate(pid)
     ground.record(step, leader, at)
 

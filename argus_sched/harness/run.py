@@ -34,7 +34,7 @@ def run(settings: RunSettings, folder: Path, tell: Tell) -> Record:
     steps = scenario.draw(settings.faults, settings.seed, settings.duration, promise)
     with arena.set_up(settings, folder) as ground:
         after = begin(ground, jobs, tell)
-        _do(ground, steps, tell)
+        _do(ground, steps, settings.duration, tell)
         _idle(ground, after + settings.duration)
         until = time.time()
         span = round(after * 1000), round(until * 1000)
@@ -63,10 +63,13 @@ def begin(ground: Ground, jobs: Sequence[Plan], tell: Tell) -> float:
     return time.time()
 
 
-def _do(ground: Ground, steps: Sequence[Step], tell: Tell) -> None:
-    began = time.monotonic()
-    for number, step in enumerate(steps, 1):
-        ground.cluster.rest(began + step.at - time.monotonic())
+def _do(ground: Ground, steps: Sequence[Step], seconds: float, tell: Tell) -> None:
+    """Do the steps, each with its pause before it; once every fault was done, none after `seconds`."""
+    deadline, named = time.monotonic() + seconds, len({step.fault for step in steps})
+    for number, (pause, step) in enumerate(zip(scenario.pauses(steps), steps, strict=True), 1):
+        ground.cluster.rest(pause)
+        if number > named and time.monotonic() > deadline:
+            break
         ground.cluster.wait_until(ground.cluster.complete, START_WITHIN, "the cluster did not recover")
         tell(f"[{number}/{len(steps)}] {scenario.FAULTS[step.fault]} {step.text}".rstrip())
         faults.INJECT[step.fault](ground, step)

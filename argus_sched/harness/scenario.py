@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from argus_sched.errors import SettingsError
 from argus_sched.harness.profiles import Profile
@@ -26,6 +27,7 @@ FAULTS = {
     "standby": "the leader is sent to a hot standby, where the same key is free",
 }
 NEED_PROXY = ("slow", "pooler", "standby")
+NEED_LOCK = ("terminate",)
 NEED_SERVER = ("restart", "crash", "standby")
 SPARE = 0.8
 
@@ -71,6 +73,12 @@ def draw(faults: Sequence[str], seed: int, duration: float, profile: Profile) ->
         steps.append(step)
         at += step.seconds + _recovery(step.fault, profile) + dice.uniform(0.1, SPARE)
     return tuple(steps)
+
+
+def pauses(steps: Sequence[Step]) -> tuple[float, ...]:
+    """How long after the end of the one before each step begins, however long that one really took."""
+    between = (later.at - earlier.at - earlier.seconds for earlier, later in pairwise(steps))
+    return (0.0, *between)[: len(steps)]
 
 
 def check(faults: Sequence[str]) -> None:

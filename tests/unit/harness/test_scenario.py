@@ -8,7 +8,7 @@ import pytest
 
 from argus_sched.errors import SettingsError
 from argus_sched.harness.profiles import PROFILES, profile
-from argus_sched.harness.scenario import FAULTS, Step, draw
+from argus_sched.harness.scenario import FAULTS, Step, draw, pauses
 
 FAST = PROFILES["fast"]
 
@@ -29,6 +29,12 @@ def test_a_fault_waits_until_the_cluster_had_time_to_recover(seed: int) -> None:
     assert all(
         later.at - (earlier.at + earlier.seconds) >= FAST.probe + 0.8 for earlier, later in pairwise(steps)
     )
+
+
+def test_the_pause_before_each_fault_is_counted_from_the_end_of_the_one_before() -> None:
+    steps = (Step(0, "kill"), Step(2, "freeze", seconds=5), Step(8, "kill"))
+    assert pauses(steps) == (0, 2, 1)
+    assert pauses(()) == ()
 
 
 def test_a_long_run_repeats_faults_and_ends_with_its_duration() -> None:
