@@ -78,9 +78,11 @@ def settings_of(report: Path, dsn: str | None) -> RunSettings:
     path = report / VERDICT if report.is_dir() else report.with_name(VERDICT)
     try:
         fields: dict[str, Any] = json.loads(path.read_text())["run"]
-        embedded = bool(fields["embedded"])
+        embedded, settings = fields["embedded"], RunSettings.from_json(fields, dsn)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SettingsError(f"{path} is no report of a run: name a folder that run --report wrote") from error
+        raise SettingsError(
+            f"{path} is no report of a run that can be repeated: name a folder that run --report wrote"
+        ) from error
     if not embedded and dsn is None:
         raise SettingsError("that run used a database of yours: name it again with --dsn")
-    return RunSettings.from_json(fields, dsn)
+    return settings

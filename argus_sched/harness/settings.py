@@ -96,10 +96,17 @@ class RunSettings:
 
     @classmethod
     def from_json(cls, fields: dict[str, Any], dsn: str | None) -> RunSettings:
-        """The settings of an earlier run, for another database where it had one of its own."""
-        known = {name: value for name, value in fields.items() if name != "embedded"}
-        known |= {"faults": tuple(known["faults"]), "without": tuple(known["without"]), "dsn": dsn}
-        return cls(**known)
+        """The settings of an earlier run, for another database where it had one of its own.
+
+        Raises KeyError, TypeError or ValueError for what are no settings of a run.
+        """
+        known = {name: value for name, value in fields.items() if name not in ("embedded", "dsn")}
+        known |= {name: tuple(map(str, known[name])) for name in ("faults", "without")}
+        known["duration"] = float(known["duration"])
+        for name, value in known.items():
+            if not isinstance(value, type(getattr(cls, name, None))):
+                raise TypeError(f"{name} is {value!r}")
+        return cls(**known, dsn=dsn)
 
 
 def check_guards(names: Iterable[str]) -> None:

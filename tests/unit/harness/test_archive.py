@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from argus_sched.errors import SettingsError, SourceError
-from argus_sched.harness.archive import keep, place
+from argus_sched.harness.archive import keep, place, settings_of
 from tests.unit.harness.sample_run import record
 
 
@@ -58,3 +59,43 @@ def test_a_disk_that_takes_no_report_is_told(tmp_path: Path) -> None:
     (tmp_path / "report.json").symlink_to("/dev/full")
     with pytest.raises(SourceError, match=r"the report could not be written to .*: .*No space left"):
         keep(record(), tmp_path)
+
+
+RUN = {"embedded": True, "faults": ["kill"], "without": [], "workers": 2, "jobs": 3, "duration": 1, "seed": 4}
+
+
+def report_of(run: object, folder: Path) -> Path:
+    (folder / "report.json").write_text(json.dumps({"run": run}))
+    return folder
+
+
+def test_the_settings_of_a_report_are_found_again(tmp_path: Path) -> None:
+    settings = settings_of(report_of(RUN, tmp_path), None)
+    assert (settings.faults, settings.workers, settings.duration) == (("kill",), 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        None,
+        [],
+        {},
+        {"embedded": True},
+        RUN | {"faults": None},
+        RUN | {"workers": "3"},
+        RUN | {"duration": "long"},
+        RUN | {"colour": 1},
+        RUN | {"profile": 7},
+        {name: value for name, value in RUN.items() if name != "embedded"},
+    ],
+)
+def test_what_is_no_report_is_told_in_one_sentence(run: object, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="is no report of a run that can be repeated"):
+        settings_of(report_of(run, tmp_path), None)
+
+
+def test_a_run_on_a_database_of_yours_needs_its_name_again(tmp_path: Path) -> None:
+    folder = report_of(RUN | {"embedded": False}, tmp_path)
+    with pytest.raises(SettingsError, match="name it again with --dsn"):
+        settings_of(folder, None)
+    assert settings_of(folder, "postgresql://h/d").dsn == "postgresql://h/d"
