@@ -21,11 +21,17 @@ INDENT = " " * 22
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("match", metavar="MATCH", nargs="?", default="*", help="a target or a pattern")
-    parser.add_argument("--limit", type=int, default=20, help="how many (20)")
+    parser.add_argument("--limit", type=_count, default=20, help="how many (20)")
     parser.add_argument("--steps", action="store_true", help="show each change of state with its cause")
     agent_state.add_config(parser)
     agent_state.add_output(parser)
     parser.set_defaults(run=run)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a whole number above zero, got {text!r}")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ def run(args: argparse.Namespace) -> int:
     from argus_sched.agent.instants import clock_text
     from argus_sched.agent.store.silence_rows import add_silence
     from argus_sched.agent.telling.silences import matches, new_silence
+    from argus_sched.agent.telling.visible_text import visible
     from argus_sched.errors import SettingsError
 
     try:
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         number = add_silence(connection, silence, at)
         targets = [target for (target,) in connection.execute("SELECT target FROM results")]
     covered = sum(matches(args.match, target) for target in targets)
-    print(f"silence {number}: {args.match} until {clock_text(silence.until)}")
+    print(f"silence {number}: {visible(args.match)} until {clock_text(silence.until)}")
     print(f"covers {covered} of the {len(targets)} targets of the last pass")
     return 0
 

@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """End it; refuses when none is meant."""
     from argus_sched.agent.store.silence_rows import end_silences
+    from argus_sched.agent.telling.visible_text import visible
     from argus_sched.errors import SettingsError
 
     with agent_state.transaction(args.config) as connection:
@@ -24,5 +25,5 @@ def run(args: argparse.Namespace) -> int:
     if not ended:
         raise SettingsError(f"no silence {args.which!r} holds: `argus-sched silences` lists those that do")
     for silence in ended:
-        print(f"silence {silence.number} of {silence.match} ended")
+        print(f"silence {silence.number} of {visible(silence.match)} ended")
     return 0

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -299,3 +299,16 @@ def test_a_lock_file_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None
         run_lock(tmp_path / "file" / "state.db", 0, SystemClock()),
     ):
         raise AssertionError("there is no such folder")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/full")])
+def test_what_is_no_file_is_refused_at_once_and_nothing_is_left_beside_it(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "state.db")
+    store = Store(tmp_path / "state.db")
+    for use in (store.recall, lambda: keep(store), lambda: store.snapshot().__enter__()):
+        with pytest.raises(StoreError, match=r"state\.db is no file: give `state` the path"):
+            use()
+    assert [path.name for path in tmp_path.iterdir()] == ["state.db"]
+    assert not Path("/dev/full-journal").exists()

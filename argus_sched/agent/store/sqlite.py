@@ -54,7 +54,7 @@ class Store:
     def recall(self) -> Memory:
         """What earlier passes left, nothing when there is no file; needs no right to write."""
         with self._errors("read"):
-            if not self.path.exists():
+            if not _is_there(self.path):
                 return Memory()
             with contextlib.closing(_open_for_reading(self.path)) as connection:
                 if not _applied(connection, self.path):
@@ -78,7 +78,7 @@ class Store:
         The tables are this version's, whatever version wrote the file.
         """
         with self._errors("read"), contextlib.closing(_in_memory()) as copy:
-            if self.path.exists():
+            if _is_there(self.path):
                 with contextlib.closing(_open_for_reading(self.path)) as connection:
                     connection.backup(copy)
             _migrate(copy, self.path)
@@ -106,6 +106,7 @@ class Store:
     def _writable(self) -> sqlite3.Connection:
         if self._connection is None:
             if self.path != IN_MEMORY:
+                _is_there(self.path)
                 make_sure_of(self.path)
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
@@ -141,6 +142,14 @@ def remember(connection: sqlite3.Connection, evidence: Mapping[str, Evidence], r
         [(result.target, int(result.status), result.phase.value) for result in report.results],
     )
     connection.execute("INSERT OR REPLACE INTO last_pass (only_row, at) VALUES (1, ?)", (at,))
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a state file; raises StoreError for what is none: SQLite would wait for a pipe, and leave
+    a journal beside a device."""
+    if path.exists() and not path.is_file():
+        raise StoreError(f"the state file {path} is no file: give `state` the path of a file, or of none yet")
+    return path.exists()
 
 
 def _open_for_reading(path: Path) -> sqlite3.Connection:

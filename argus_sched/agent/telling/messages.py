@@ -20,7 +20,7 @@ from itertools import groupby
 from argus_sched.agent.status import Status
 from argus_sched.agent.telling.incidents import Incident
 from argus_sched.agent.telling.notices import Change, Line
-from argus_sched.agent.telling.visible_text import clip, units, visible
+from argus_sched.agent.telling.visible_text import brief, clip, units
 
 TELEGRAM_LIMIT = 4096
 MOST_MESSAGES = 2
@@ -164,7 +164,7 @@ def _full_blocks(word: str, lines: list[Line]) -> list[Block]:
 def _full(word: str, line: Line) -> tuple[Span, ...]:
     incident = line.notice.incident
     label = "OK" if line.shown.is_end else word
-    name = clip(visible(incident.name), _NAME)
+    name = brief(incident.name, _NAME)
     return (
         Span(label, Style.BOLD),
         Span(" "),
@@ -177,9 +177,9 @@ def _full(word: str, line: Line) -> tuple[Span, ...]:
 
 def _sentence(line: Line) -> str:
     incident, notice = line.notice.incident, line.notice
-    said = [clip(visible(incident.summary), _SENTENCE)]
+    said = [brief(incident.summary, _SENTENCE)]
     if incident.reason:
-        said.append(clip(visible(incident.reason), _SENTENCE))
+        said.append(brief(incident.reason, _SENTENCE))
     if line.shown is Change.FLAPPING:
         said.insert(0, f"{notice.changes} changes in 20 passes, no more is told until it is steady")
     if line.shown is Change.STEADY:
@@ -235,7 +235,7 @@ def _of(line: Line) -> Incident:
 
 
 def _shown_subject(incident: Incident, limit: int) -> str:
-    return clip(visible(incident.subject).strip(), limit) or "(no name)"
+    return brief(incident.subject, limit).strip() or "(no name)"
 
 
 def _fill(blocks: Sequence[Block], limit: int) -> list[Page] | None:

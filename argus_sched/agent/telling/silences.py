@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
+from argus_sched.agent.config.durations import format_duration
 from argus_sched.agent.config.notify_policy import MaintenanceWindow
 from argus_sched.errors import SettingsError
 
@@ -58,5 +59,7 @@ def new_silence(match: str, length: timedelta, reason: str, at: datetime, by: st
     if not reason.strip():
         raise SettingsError("a silence needs a reason: give --reason with a few words for the next person")
     if not timedelta(0) < length <= LONGEST_SILENCE:
-        raise SettingsError(f"a silence must end within {LONGEST_SILENCE.days} days, not after {length}")
+        raise SettingsError(
+            f"a silence must end within {LONGEST_SILENCE.days} days, not after {format_duration(length)}"
+        )
     return Silence(match, at + length, reason.strip(), by, at)

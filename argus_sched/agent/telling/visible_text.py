@@ -24,6 +24,12 @@ def visible(text: str) -> str:
     return "".join(map(_shown, text))
 
 
+def brief(text: str, limit: int) -> str:
+    """`text` made visible, in at most `limit` UTF-16 units; a huge one costs no more than what is shown."""
+    # Every character is shown as one or more.
+    return clip(visible(text[: limit + 1]), limit)
+
+
 def clip(text: str, limit: int) -> str:
     """`text` in at most `limit` UTF-16 units, ending in an ellipsis when cut.
 
@@ -32,12 +38,13 @@ def clip(text: str, limit: int) -> str:
     if units(text) <= limit:
         return text
     room, end = limit - units(ELLIPSIS), 0
-    for index, character in enumerate(text):
-        if not _continues(text, index):
-            end = index
+    for character in text:
         room -= 1 + (character > "\uffff")
         if room < 0:
             break
+        end += 1
+    while end and _continues(text, end):
+        end -= 1
     return text[:end] + ELLIPSIS if limit > 0 else ""
 
 

@@ -68,6 +68,9 @@ def test_a_silence_is_made_listed_and_ended(wrong: Store, capsys: pytest.Capture
         (["silence", "labs/*", "--reason", "deploy"], "--for"),
         (["silence", "labs/*", "--for", "soon", "--reason", "deploy"], "--for: expected a duration"),
         (["silence", "labs/*", "--for", "2h", "--reason", " "], "needs a reason"),
+        (["silence", "labs/*", "--for", "367d", "--reason", "x"], "within 366 days, not after 367d"),
+        (["history", "--limit", "-5"], "--limit: expected a whole number above zero, got '-5'"),
+        (["history", "--limit", "0"], "--limit: expected a whole number above zero"),
         (["unsilence", "7"], "no silence '7' holds"),
         (["ack", "shop/*"], "no open incident matches 'shop/*'"),
         (["notify-test"], "no channel is set"),
@@ -78,6 +81,17 @@ def test_what_makes_no_sense_is_refused_with_exit_code_3(
 ) -> None:
     assert _exit_code(arguments) == 3
     assert words in capsys.readouterr().err
+
+
+def test_a_silence_of_a_hostile_pattern_steers_no_terminal(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pattern = "labs/\x1b[31m\u202e"
+    assert main(["silence", pattern, "--for", "2h", "--reason", "\x1b]0;x\x07"]) == 0
+    assert main(["silences"]) == main(["unsilence", pattern]) == 0
+    said = capsys.readouterr().out
+    assert said.count("labs/\\x1b[31m\\u202e") == 3
+    assert said.replace("\n", "").isprintable()
 
 
 def _exit_code(arguments: list[str]) -> object:

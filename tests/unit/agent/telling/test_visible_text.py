@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argus_sched.agent.telling.visible_text import clip, units, visible
+from argus_sched.agent.telling.visible_text import brief, clip, units, visible
+from tests.matrix.names import names
 
 
 @pytest.mark.parametrize(
@@ -60,3 +63,9 @@ def test_visible_text_is_one_line_that_utf_8_can_hold(text: str) -> None:
     shown = visible(text)
     assert len(shown.splitlines()) <= 1
     shown.encode()
+
+
+@pytest.mark.parametrize("limit", [1, 2, 10, 240])
+def test_what_is_brief_is_what_would_be_clipped_of_the_whole(limit: int) -> None:
+    for name in names(random.Random(limit), 300):
+        assert brief(name, limit) == clip(visible(name), limit)
