@@ -70,10 +70,10 @@ def _header(record: Record, word: str) -> str:
     began = datetime.fromtimestamp(record.span[0] / 1000.0, UTC)
     lasted = (record.span[1] - record.span[0]) / 1000.0
     count = sum(one.count for one in verdict.faults.values())
+    size = f"{_counted(settings.workers, 'worker')}, {_counted(settings.jobs, 'job')}"
     sentence = (
-        f"{settings.workers} workers, {settings.jobs} jobs and {count} faults "
-        f"in {lasted:.0f} seconds, on {began:%d %B %Y at %H:%M:%S} UTC with seed {settings.seed} "
-        f"and the {settings.profile} timing."
+        f"{size} and {_counted(count, 'fault')} in {_counted(round(lasted), 'second')}, "
+        f"on {began:%d %B %Y at %H:%M:%S} UTC with seed {settings.seed} and the {settings.profile} timing."
     )
     names = escape(", ".join(settings.without))
     off = f"<p class=off>Switched off on purpose: {names}.</p>" if names else ""
@@ -137,8 +137,8 @@ def _steps(measured: Sequence[Sample], origin: float) -> str:
         "<th class=n>latest fire</tr>"
     )
     rows = (
-        f"<tr><td class=n>{number}<td class=n>{sample.fault.at - origin:.2f} s<th>{escape(sample.fault.name)}"
-        f"<td>{escape(sample.fault.detail)}<td class=n>{_ms(sample.demotion_ms)}"
+        f"<tr><td class=n>{number}<td class=n>{max(0.0, sample.fault.at - origin):.2f} s"
+        f"<th>{escape(sample.fault.name)}<td>{escape(sample.fault.detail)}<td class=n>{_ms(sample.demotion_ms)}"
         f"<td class=n>{_ms(sample.promotion_ms)}<td class=n>{_ms(max(sample.lateness_ms, default=None))}</tr>"
         for number, sample in enumerate(measured, 1)
     )
@@ -160,7 +160,9 @@ def _violations(violations: Sequence[Violation]) -> str:
         for one in violations[:SHOWN]
     )
     more = f"<p>… and {len(violations) - SHOWN:,} more.</p>" if len(violations) > SHOWN else ""
-    return f'<section id="violations"><h2>{len(violations):,} violations</h2>{items}{more}</section>'
+    return (
+        f'<section id="violations"><h2>{_counted(len(violations), "violation")}</h2>{items}{more}</section>'
+    )
 
 
 def _footer(record: Record) -> str:
@@ -172,6 +174,11 @@ def _footer(record: Record) -> str:
         "<a href=report.json>report.json</a>, the verdict, and <a href=history.jsonl>history.jsonl</a>, "
         "every event of the run.</p></footer>"
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _section(title: str, content: str) -> str:

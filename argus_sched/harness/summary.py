@@ -47,7 +47,7 @@ def _agent(agent: Mapping[str, object]) -> str:
 
 
 def _violations(verdict: Verdict) -> Iterator[str]:
-    """The first violations; the events around the first of each rule, since the page has those of the others."""
+    """The first violations, and the events around the first of each rule; the page has the others'."""
     shown: set[str] = set()
     for violation in verdict.violations[:TOLD]:
         yield f"violated  {violation.rule}: {violation.message}"

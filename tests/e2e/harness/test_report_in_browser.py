@@ -106,6 +106,22 @@ def test_nothing_overflows_and_the_console_is_clean(browser: webdriver.Chrome, t
     assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]  # selenium
 
 
+def test_it_is_readable_on_a_phone(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    try:
+        shown(browser, tmp_path, record(doubled=True))
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+        tiles = browser.find_elements(By.CSS_SELECTOR, ".tile")
+        assert len({round(tile.size["width"]) for tile in tiles}) == 1
+        # Whichever figure is in sight, its fault is beside it.
+        names = "const t = document.querySelector('#figures').parentElement; t.scrollLeft = 300; "
+        names += "return document.querySelector('#figures tbody th').getBoundingClientRect().left"
+        assert 0 <= browser.execute_script(names) < 60
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def luminance(colour: str) -> float:
     """The relative luminance of `rgb(r, g, b)`, as WCAG defines it."""
     channels = [int(part) / 255 for part in colour.strip("rgba()").split(",")[:3]]

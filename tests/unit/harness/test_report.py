@@ -9,7 +9,7 @@ import pytest
 
 from argus_sched.harness import timeline
 from argus_sched.harness.history import Born, Died, Fault, History
-from argus_sched.harness.report import page
+from argus_sched.harness.report import _counted, page
 from tests.unit.harness.sample_run import T0, record
 
 
@@ -92,3 +92,8 @@ def test_labels_of_faults_that_follow_closely_do_not_touch() -> None:
     assert len(places) == 5
     for index, (x, y) in enumerate(places):
         assert all(other_y != y or abs(other_x - x) > 60 for other_x, other_y in places[:index])
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 faults"), (1, "1 fault"), (1200, "1,200 faults")])
+def test_a_number_and_its_noun_agree(count: int, words: str) -> None:
+    assert _counted(count, "fault") == words
