@@ -138,8 +138,9 @@ def _steps(measured: Sequence[Sample], origin: float) -> str:
     )
     rows = (
         f"<tr><td class=n>{number}<td class=n>{max(0.0, sample.fault.at - origin):.2f} s"
-        f"<th>{escape(sample.fault.name)}<td>{escape(sample.fault.detail)}<td class=n>{_ms(sample.demotion_ms)}"
-        f"<td class=n>{_ms(sample.promotion_ms)}<td class=n>{_ms(max(sample.lateness_ms, default=None))}</tr>"
+        f"<th>{escape(sample.fault.name)}<td>{escape(sample.fault.detail)}"
+        f"<td class=n>{_ms(sample.demotion_ms)}<td class=n>{_ms(sample.promotion_ms)}"
+        f"<td class=n>{_ms(max(sample.lateness_ms, default=None))}</tr>"
         for number, sample in enumerate(measured, 1)
     )
     return _table("steps", head, rows)
