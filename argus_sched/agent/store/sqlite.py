@@ -145,8 +145,8 @@ def remember(connection: sqlite3.Connection, evidence: Mapping[str, Evidence], r
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a state file; raises StoreError for what is none: SQLite would wait for a pipe, and leave
-    a journal beside a device."""
+    """Whether there is a state file; raises StoreError for what is no file: SQLite would wait for a pipe, and
+    leave a journal beside a device."""
     if path.exists() and not path.is_file():
         raise StoreError(f"the state file {path} is no file: give `state` the path of a file, or of none yet")
     return path.exists()
