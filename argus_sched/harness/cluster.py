@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from argus_sched.errors import SourceError
+from argus_sched.harness.diary import CANNOT_WRITE
 from argus_sched.harness.history import (
     Belief,
     Born,
@@ -262,9 +263,13 @@ class Cluster:
             worker.role, worker.epoch = event.role, event.epoch
 
     def _demand_birth(self, slot: Slot) -> None:
-        """Raise SourceError when a slot's process ended before any worker of it came up."""
+        """Raise SourceError when a slot's process ended before its workers came up, or for want of disk."""
         if slot.process is None or slot.process.poll() is None or slot.name in self._stopped:
             return
+        if slot.process.returncode == CANNOT_WRITE:
+            raise SourceError(
+                f"{slot.name} could not write down what it did: make room in {self.folder.parent}"
+            )
         if not any(name.startswith(f"{slot.name}.{slot.births}.") for name in self.workers):
             log = self.log_path(slot.name)
             words = log.read_text(errors="replace").splitlines()[-3:] if log.exists() else []

@@ -10,6 +10,8 @@ from pathlib import Path
 from argus_sched.clock import Clock
 from argus_sched.harness.history import Belief, Born, Event, to_line
 
+CANNOT_WRITE = 74  # EX_IOERR of sysexits.h, as the exit code of a worker
+
 
 class Lines:
     """A file that several processes append whole lines to."""
@@ -18,8 +20,17 @@ class Lines:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def write(self, event: Event) -> None:
-        """Append one event in one write, which no other can tear."""
-        os.write(self._file, to_line(event).encode())
+        """Append one event in one write, which no other can tear.
+
+        Ends this process where the disk does not take it: without its log nothing can be judged.
+        """
+        line = to_line(event).encode()
+        try:
+            whole = os.write(self._file, line) == len(line)
+        except OSError:
+            whole = False
+        if not whole:
+            os._exit(CANNOT_WRITE)
 
 
 class Diary:

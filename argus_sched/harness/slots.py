@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -48,12 +49,13 @@ def keep_log(stream: IO[bytes] | None, path: Path) -> None:
     """Append each line of `stream` to `path` as Docker's json-file driver does."""
     if stream is None:
         return
-    with stream, path.open("a") as log:
+    with stream, path.open("ab", buffering=0) as log:
         for line in stream:
             stamp = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
             entry = {"log": line.decode(errors="replace"), "stream": "stderr", "time": stamp}
-            log.write(json.dumps(entry, separators=(",", ":")) + "\n")
-            log.flush()
+            # Read on when the disk is full: a worker must not wait for its log.
+            with contextlib.suppress(OSError):
+                log.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
 
 
 def environment_of(folder: Path, slot: Slot) -> dict[str, str]:
