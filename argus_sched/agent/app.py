@@ -9,7 +9,7 @@ from functools import partial
 from argus_sched.agent.config.dsn import dsn_of, machine_of
 from argus_sched.agent.config.settings import AgentSettings
 from argus_sched.agent.hosts import Hosts, machine_label
-from argus_sched.agent.packs import DatabaseSpec, LogSpec, Pack
+from argus_sched.agent.packs import DatabaseSpec, LogSpec, Pack, PackFile
 from argus_sched.agent.ports import LockView, LogSource
 from argus_sched.agent.runner import Agent
 from argus_sched.agent.store.run_lock import run_lock
@@ -30,10 +30,11 @@ def build_agent(
     packs: tuple[Pack, ...],
     environ: Mapping[str, str],
     *,
+    files: tuple[PackFile, ...] = (),
     now: datetime | None = None,
     tells: bool = True,
 ) -> Agent:
-    """The agent of one deployment.
+    """The agent of one deployment; `files` are where the packs come from, the wrong ones with them.
 
     With `now` it judges as if it were that instant, writes no state and sends nothing; without `tells` it
     keeps state and sends nothing.
@@ -50,12 +51,13 @@ def build_agent(
         host_of=partial(_host_of, hosts=settings.hosts, environ=environ),
     )
     if now:
-        return Agent(packs, edges, store, settings.deadline, saves=False)
+        return Agent(packs, edges, store, settings.deadline, files, saves=False)
     return Agent(
         packs,
         edges,
         store,
         settings.deadline,
+        files,
         teller=_teller(settings, store, environ) if tells else None,
         beat=partial(_beat, WebAddress(settings.heartbeat_url)) if tells and settings.heartbeat_url else None,
         exclusively=partial(run_lock, settings.state, LOCK_WAIT_SECONDS, clock),

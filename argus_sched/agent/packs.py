@@ -124,6 +124,20 @@ class Pack:
     warnings: tuple[str, ...] = field(default=())
 
 
+@dataclass(frozen=True)
+class PackFile:
+    """A file that is meant to hold a pack: `pack` is None, and `problem` says why, when it holds none."""
+
+    path: str
+    pack: Pack | None
+    problem: str = ""
+
+    @property
+    def node(self) -> str:
+        """Its place in the target tree, of no single application."""
+        return f"pack:{self.path}"
+
+
 def without_locks(packs: Iterable[Pack]) -> tuple[Pack, ...]:
     """The packs with their jobs only."""
     return tuple(

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
-from argus_sched.agent.check import OwnState, PassReport
+from argus_sched.agent.check import Node, OwnState, PassReport
 from argus_sched.agent.fan_out import fan_out
 from argus_sched.agent.hosts import Roll, agreed
 from argus_sched.agent.judging.evidence import Evidence
 from argus_sched.agent.kinds.scheduler_jobs import LogLook, judge_log
-from argus_sched.agent.packs import JobsCheck, Pack
+from argus_sched.agent.packs import JobsCheck, Pack, PackFile
 from argus_sched.agent.status import Status
 from argus_sched.agent.store.run_lock import StoreBusyError
 from argus_sched.agent.store.sqlite import Memory, Store, remember
@@ -36,7 +36,8 @@ Looks = Mapping[str, Look | Exception]  # by task; a task that was late has no e
 class Agent:
     """One deployment's agent, ready for passes; `app.build_agent` makes it.
 
-    `deadline` bounds the looking of a pass. Without `saves` a pass reads the store and leaves no trace: it
+    `deadline` bounds the looking of a pass. `files` are those the packs were read from; one that holds none
+    is told as a source that cannot be read. Without `saves` a pass reads the store and leaves no trace: it
     writes nothing and tells nobody. `exclusively` keeps a second run out meanwhile.
     """
 
@@ -44,6 +45,7 @@ class Agent:
     edges: Edges
     store: Store
     deadline: timedelta
+    files: tuple[PackFile, ...] = ()
     saves: bool = True
     teller: Teller | None = None
     beat: Callable[[], None] | None = None
@@ -103,7 +105,7 @@ def _look(task: Task, edges: Edges, evidence: Evidence, roll: Roll) -> Look:
 def decide(agent: Agent, tasks: Sequence[Task], looks: Looks, evidence: Mapping[str, Evidence]) -> PassReport:
     """The verdict on every target, in the order of the packs; by `evidence` where nothing was seen."""
     now = agent.edges.clock.now()
-    verdicts, complete = [], True
+    verdicts, complete = [], not any(file.problem for file in agent.files)
     for task in tasks:
         found = _judge(task, looks.get(task.key), agent.deadline)
         if isinstance(found, str):
@@ -111,7 +113,8 @@ def decide(agent: Agent, tasks: Sequence[Task], looks: Looks, evidence: Mapping[
             found = _verdicts(task.unseen(found, evidence.get(task.app, Evidence()), now))
         verdicts.append(found)
     results = tuple(result for found in verdicts for result in found.results)
-    nodes = agreed(node for found in verdicts for node in found.nodes)
+    files = [Node("", file.node, None, not file.problem, file.problem) for file in agent.files]
+    nodes = agreed([*files, *(node for found in verdicts for node in found.nodes)])
     return PassReport(now, results, nodes, complete, seconds=0.0, notes=_notes(looks))
 
 

@@ -7,13 +7,13 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from argus_sched.agent.config.settings import AgentSettings
-    from argus_sched.agent.packs import Pack
+    from argus_sched.agent.packs import Pack, PackFile
 
 UNKNOWN = 3
 
@@ -51,13 +51,34 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
 
 
 def load(args: argparse.Namespace) -> tuple[AgentSettings, tuple[Pack, ...], Mapping[str, str]]:
-    """Settings with the command line's say, their packs, and the environment they are read from.
+    """Settings with the command line's say, their packs, and the environment they are read from."""
+    from argus_sched.agent.config.pack_files import load_packs
 
-    Warnings of the packs are shown on a terminal only: cron would send a mail with them at every run.
-    """
+    settings, environ = _settings(args)
+    packs = load_packs(settings, environ)
+    _show_warnings(packs)
+    return settings, packs, environ
+
+
+def load_what_is_right(
+    args: argparse.Namespace,
+) -> tuple[AgentSettings, tuple[PackFile, ...], Mapping[str, str]]:
+    """The same with every pack of the settings, right or wrong; one that a person names must be right."""
+    from argus_sched.agent.config.pack_files import read_packs
+    from argus_sched.agent.packs import PackFile
+
+    if args.pack:
+        settings, packs, environ = load(args)
+        return settings, tuple(PackFile(pack.path, pack) for pack in packs), environ
+    settings, environ = _settings(args)
+    files = read_packs(settings, environ)
+    _show_warnings(tuple(file.pack for file in files if file.pack))
+    return settings, files, environ
+
+
+def _settings(args: argparse.Namespace) -> tuple[AgentSettings, Mapping[str, str]]:
     from dataclasses import replace
 
-    from argus_sched.agent.config.pack_files import load_packs
     from argus_sched.agent.config.secret_sources import Environment
     from argus_sched.agent.config.settings import load_settings
 
@@ -68,11 +89,14 @@ def load(args: argparse.Namespace) -> tuple[AgentSettings, tuple[Pack, ...], Map
     if args.timeout:
         shorter = min(settings.read_timeout, args.timeout)
         settings = replace(settings, deadline=args.timeout, read_timeout=shorter)
-    packs = load_packs(settings, environ)
+    return settings, environ
+
+
+def _show_warnings(packs: Iterable[Pack]) -> None:
+    """On a terminal only: cron would send a mail with them at every run."""
     if sys.stderr.isatty():
         for warning in (warning for pack in packs for warning in pack.warnings):
             print(f"argus-sched: warning: {warning}", file=sys.stderr)
-    return settings, packs, environ
 
 
 def log_to_stderr() -> None:

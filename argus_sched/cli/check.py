@@ -38,8 +38,9 @@ def run(args: argparse.Namespace) -> int:
     from argus_sched.agent.tree import only, verdict
 
     agent_options.log_to_stderr()
-    settings, packs, environ = agent_options.load(args)
-    agent = build_agent(settings, packs, environ, now=args.now, tells=not args.no_notify)
+    settings, files, environ = agent_options.load_what_is_right(args)
+    packs = tuple(file.pack for file in files if file.pack)
+    agent = build_agent(settings, packs, environ, files=files, now=args.now, tells=not args.no_notify)
     with agent_options.hard_limit(settings), closing(agent):
         report = run_pass(agent)
     textfile = args.textfile or (None if args.now else settings.textfile)

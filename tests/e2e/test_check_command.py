@@ -238,6 +238,24 @@ def test_wrong_usage_is_3_in_one_breath_and_never_a_traceback(site: Site, argume
     assert "Traceback" not in err
 
 
+def test_one_wrong_pack_is_a_message_and_an_unknown_while_the_others_are_watched(
+    site: Site, holder: psycopg.Connection
+) -> None:
+    other = site.folder / "shop.yaml"
+    other.write_text("app: shop\nlgos: {}\n")
+    with BotApi() as bot:
+        site.environ["BOT_TOKEN"] = TOKEN
+        site.configure(f"telegram: {{token_env: BOT_TOKEN, chat_id: -100777, api_url: {bot.url}}}\n")
+        site.config.write_text(site.config.read_text().replace("[labs.yaml]", "[labs.yaml, shop.yaml]"))
+        code, out, err = site.check()
+        assert (code, err) == (3, "")
+        assert "OK       fresh" in out
+        assert f"pack:{other}" in bot.delivered[-1].text
+        assert "did you mean 'logs'?" in bot.delivered[-1].text
+        code, _, err = site.check("--pack", str(other))
+        assert (code, "did you mean 'logs'?" in err) == (3, True)
+
+
 def test_help_is_0(site: Site) -> None:
     code, out, _ = site.run("check", "--help")
     assert code == 0

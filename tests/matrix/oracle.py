@@ -67,7 +67,8 @@ class Oracle:
                     f"{result.phase}, {result.summary}; {result.reason}"
                 )
         for node in report.nodes:
-            expected = truths.get(f"{node.app}/{node.source}", Truth(Status.OK)).status
+            subject = f"{node.app}/{node.source}" if node.app else node.source
+            expected = truths.get(subject, Truth(Status.OK)).status
             if expected is not None and node.up is not (expected is Status.OK):
                 raise WrongError(
                     f"{at:%H:%M:%S} {node.source} up={node.up}, truth {expected!r}: {node.problem}"

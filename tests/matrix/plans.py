@@ -907,6 +907,19 @@ def invalid(play: Play) -> None:
     play.passes(3)
 
 
+@plan("one pack of two invalid")
+def half_invalid(play: Play) -> None:
+    play.begin()
+    right = "app: other\nlogs: {docker: {container: web}}\nchecks:\n"
+    right += "  - {kind: scheduler_jobs, jobs: [{id: rollup, name: roll up, every: 5m}]}\n"
+    play.write_pack(right.replace("every", "evry"))
+    play.say(play.pack, Status.UNKNOWN)
+    play.passes(play.rng.randint(1, 5))
+    play.write_pack(right)
+    play.say(play.pack, Status.OK)
+    play.passes(3)
+
+
 # the channel
 
 

@@ -11,6 +11,8 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from argus_sched.agent.config.pack_files import read_packs
+from argus_sched.agent.config.settings import AgentSettings
 from argus_sched.agent.packs import LogSpec
 from argus_sched.agent.status import Status
 from tests.fakes.bot_api import BotApi
@@ -98,6 +100,17 @@ class Play:
         """The pack means every container with a label."""
         self.world.labels = self.world.web.labels = {"app": "web"}
         self.world.log_spec = LogSpec(label="app=web")
+
+    @property
+    def pack(self) -> str:
+        """The subject that stands for the file of another application's pack."""
+        return f"pack:{self.world.folder}/other.yaml"
+
+    def write_pack(self, text: str) -> None:
+        """Somebody deploys that file, which the passes read as `check` does."""
+        path = self.world.folder / "other.yaml"
+        path.write_text(text)
+        self.stage.files = read_packs(AgentSettings(None, self.stage.state, (str(path),)), {})
 
     def lose_state(self) -> None:
         """Somebody deletes the agent's state file."""
@@ -221,6 +234,7 @@ class Play:
             "lines": [LINES],
             "lock": [LOCK],
             "database": [DATABASE],
+            "pack": [self.pack],
         }[self.cell.about]
 
     def dies(self, job: Job | None = None) -> None:

@@ -15,7 +15,7 @@ from argus_sched.agent.check import PassReport
 from argus_sched.agent.config.channels import TelegramSettings
 from argus_sched.agent.config.notify_policy import NotifySettings
 from argus_sched.agent.notifiers.telegram import TelegramNotifier
-from argus_sched.agent.packs import LogSpec, Pack
+from argus_sched.agent.packs import LogSpec, Pack, PackFile
 from argus_sched.agent.ports import LockSample, LockView, LogSource
 from argus_sched.agent.runner import Agent, run_pass
 from argus_sched.agent.sources import open_source
@@ -30,7 +30,9 @@ from tests.matrix.world import World
 CHAT, TOPIC = "-100123", 7
 PATIENCE = 30.0  # of a read; the machine may be busy
 IMPATIENCE = 0.4  # of a read that is meant to hang
-_LINE = re.compile(r"^(CRIT|UNKNOWN|WARN|OK|flapping|steady|still \w+) (labs/\S+|argus/\S+)", re.MULTILINE)
+_LINE = re.compile(
+    r"^(CRIT|UNKNOWN|WARN|OK|flapping|steady|still \w+) (labs/\S+|argus/\S+|pack:\S+)", re.MULTILINE
+)
 
 
 _SHORT_LINE = re.compile(r"^(labs/\S+) #", re.MULTILINE)
@@ -127,6 +129,7 @@ class Stage:
         self.clock = PlayClock(world)
         self.state = world.folder / "state.db"
         self.packs: tuple[Pack, ...] = ()
+        self.files: tuple[PackFile, ...] = ()
         self.daemon_up = True
         self.hangs = False
         self.disk_full = False
@@ -140,7 +143,7 @@ class Stage:
         if self._agent is None:
             self._agent = self._new_agent()
         try:
-            return run_pass(replace(self._agent, packs=self.packs))
+            return run_pass(replace(self._agent, packs=self.packs, files=self.files))
         except Killed:
             self.kill = ""
             self.leave()

@@ -1,7 +1,7 @@
 """The fault matrix as a table written by hand: what each situation must and must not tell people.
 
 `about` says whom: the job it happens to, every job, the log (its node in the target tree), the scheduler's
-lines in it, the lock, the database. Each of them gets exactly `alerts` alerts with `verdict` and `recoveries`
+lines in it, the lock, the database, the file of another pack. Each of them gets exactly `alerts` alerts with `verdict` and `recoveries`
 ends; everybody else gets none. `copies` is how often a message may come twice, where nobody can know whether
 it arrived. Nothing here is computed from the agent.
 """
@@ -126,6 +126,7 @@ CELLS: tuple[Cell, ...] = (
     _told("state file of a newer version", CRIT, "job", alerts=2),
     _told("disk full", CRIT, "job", alerts=2),
     Cell("config invalid"),
+    _told("one pack of two invalid", UNKNOWN, "pack"),
     # the channel
     _told("Telegram 400", CRIT, "job"),
     _told("Telegram 401", CRIT, "job"),

@@ -11,10 +11,11 @@ from argus_sched.agent.config.pack_sections import PackReader
 from argus_sched.agent.config.problems import Problem, Problems, ProblemsError
 from argus_sched.agent.config.sections import read_section
 from argus_sched.agent.config.settings import AgentSettings
-from argus_sched.agent.packs import Pack, PackDefaults
+from argus_sched.agent.packs import Pack, PackDefaults, PackFile
 from argus_sched.errors import SettingsError
 
 BUILT_IN = PackDefaults()
+MOST_TOLD = 3
 
 
 def load_pack(path: str, environ: Mapping[str, str], defaults: PackDefaults = BUILT_IN) -> Pack:
@@ -36,6 +37,30 @@ def load_packs(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[Pac
     if wrong:
         raise ProblemsError(wrong)
     return packs
+
+
+def read_packs(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[PackFile, ...]:
+    """The files that `settings` name, each with its pack or with what is wrong in it.
+
+    For passes that nobody watches: one wrong file must not leave the others' jobs unwatched.
+    """
+    inspected = [(path, *inspect_pack(path, environ, settings.defaults)) for path in pack_paths(settings)]
+    repeated = {
+        problem.file: [problem] for problem in repeated_apps([pack for _, pack, _ in inspected if pack])
+    }
+    return tuple(
+        _pack_file(path, pack, found.errors or repeated.get(path, [])) for path, pack, found in inspected
+    )
+
+
+def _pack_file(path: str, pack: Pack | None, wrong: Sequence[Problem]) -> PackFile:
+    if not wrong:
+        return PackFile(path, pack)
+    lines = [
+        f"line {one.line}: " + (f"{one.path}: " if one.path else "") + one.message for one in sorted(wrong)
+    ]
+    more = [f"{len(lines) - MOST_TOLD} more"] if len(lines) > MOST_TOLD else []
+    return PackFile(path, None, "nothing of it is watched: " + "; ".join(lines[:MOST_TOLD] + more))
 
 
 def pack_paths(settings: AgentSettings) -> tuple[str, ...]:

@@ -115,10 +115,11 @@ def decide(
     policy: NotifySettings,
     *,
     quiet: bool = False,
+    whole: bool = True,
     muted: Callable[[str], str | None] = lambda _: None,
 ) -> tuple[Decision, ...]:
     """What a pass at `at` does to each subject with something to remember; `muted` gives the silence of a
-    subject, if there is one."""
+    subject, if there is one. After a pass that is not `whole` nothing counts as removed."""
     decisions = []
     missing = dict(standings)
     for seen in observations:
@@ -128,7 +129,7 @@ def decide(
         judged, cause = judge(before, seen, at, policy, quiet=quiet)
         still = quiet or cause is Cause.BLIND
         decisions.append(_decision(before, judged, cause, at, policy, muted(seen.subject), still=still))
-    if not quiet:
+    if whole and not quiet:
         decisions += [_removal(standing, at, policy) for standing in _forgotten(missing, at)]
     return tuple(found for found in decisions if not (found.before.is_blank and found.after.is_blank))
 

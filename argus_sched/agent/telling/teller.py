@@ -75,6 +75,7 @@ class IncidentTeller:
             now,
             self._policy,
             quiet=quiet,
+            whole=report.complete,
             muted=lambda subject: muting(subject, now, silences, self._windows),
         )
         for decision in decisions:

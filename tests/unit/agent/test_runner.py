@@ -14,7 +14,7 @@ import pytest
 
 from argus_sched.agent.check import OwnState, PassReport
 from argus_sched.agent.logevents import Container, Coverage, Cursor, Record
-from argus_sched.agent.packs import JobsCheck, LogSpec, Pack
+from argus_sched.agent.packs import JobsCheck, LogSpec, Pack, PackFile
 from argus_sched.agent.ports import LockView, LogSource, Reading
 from argus_sched.agent.reading.stamps import format_stamp, nanoseconds
 from argus_sched.agent.render import summary, table
@@ -207,6 +207,19 @@ def test_a_pack_that_does_not_finish_in_time_is_unknown_and_the_others_are_judge
     assert "deadline" in report.results[0].reason
     assert not report.complete
     assert verdict(report) is Status.UNKNOWN
+
+
+def test_a_file_that_holds_no_pack_is_a_source_that_cannot_be_read_and_leaves_the_pass_incomplete(
+    world: World,
+) -> None:
+    files = (PackFile("labs.yaml", world.agent.packs[0]), PackFile("shop.yaml", None, "line 2: wrong"))
+    report = run_pass(replace(world.agent, files=files))
+    assert phases(report) == [Phase.FRESH]
+    assert [(node.source, node.up, node.problem) for node in report.nodes if not node.app] == [
+        ("pack:labs.yaml", True, ""),
+        ("pack:shop.yaml", False, "line 2: wrong"),
+    ]
+    assert not report.complete
 
 
 def test_a_failed_read_keeps_what_earlier_passes_knew(world: World) -> None:

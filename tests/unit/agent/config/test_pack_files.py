@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from argus_sched import due_times
-from argus_sched.agent.config.pack_files import inspect_pack, load_pack, load_packs, problems
+from argus_sched.agent.config.pack_files import inspect_pack, load_pack, load_packs, problems, read_packs
 from argus_sched.agent.config.settings import AgentSettings
 from argus_sched.agent.packs import DatabaseSpec, JobsCheck, JobSpec, LockCheck, LogSpec, Pack, PackDefaults
 from argus_sched.errors import SettingsError
@@ -551,6 +551,22 @@ class TestSeveralPacks:
         with pytest.raises(SettingsError) as caught:
             load_packs(AgentSettings(None, tmp_path / "state.db", (str(tmp_path / "*.yaml"),)), {})
         assert len(str(caught.value).splitlines()) == 2
+
+    def test_a_wrong_file_is_told_beside_the_right_ones(self, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text(HEAD + LOCK)
+        (tmp_path / "b.yaml").write_text(HEAD + LOCK)
+        (tmp_path / "c.yaml").write_text("app: shop\nlgos: {}\n")
+        missing = tmp_path / "d.yaml"
+        names = (str(tmp_path / "*.yaml"), str(missing))
+        files = read_packs(AgentSettings(None, tmp_path / "state.db", names), {})
+        assert [file.pack.app if file.pack else None for file in files] == ["labs", None, None, None]
+        assert files[0].problem == ""
+        assert files[1].problem == (
+            "nothing of it is watched: line 1: app: the application 'labs' has a pack already: "
+            f"{tmp_path}/a.yaml"
+        )
+        assert "line 2: lgos: unknown key, did you mean 'logs'?" in files[2].problem
+        assert (files[3].node, "cannot be read" in files[3].problem) == (f"pack:{missing}", True)
 
     def test_no_pack_at_all_is_an_error_and_never_ok(self, tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match="no check pack matches"):
