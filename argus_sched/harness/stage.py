@@ -39,6 +39,7 @@ class Stage:
     environment: Mapping[str, str]
     messages: list[str]
     stand_in: bool
+    undelivered: bool = False
 
     @property
     def cluster(self) -> Cluster:
@@ -55,10 +56,12 @@ class Stage:
         return called(self.ground.leader().name)
 
     def look(self) -> subprocess.CompletedProcess[str]:
-        """Run the agent once, as a program."""
+        """Run the agent once, as a program, and note whether it could deliver what it had to tell."""
         command = [sys.executable, "-m", "argus_sched", "check", "--config", str(self.config)]
         command += ["--textfile", str(self.metrics)]
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+        self.undelivered = "argus-sched: telegram:" in done.stderr
+        return done
 
 
 @contextmanager

@@ -27,11 +27,11 @@ def environment(folder: Path) -> dict[str, str]:
     return {**kept, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, *arguments: str, **more: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "argus_sched", "demo", *arguments]
     return subprocess.Popen(
         command,
-        env=environment(folder),
+        env=environment(folder) | more,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -87,6 +87,17 @@ def test_it_tells_the_whole_story_and_leaves_only_its_report(folder: Path) -> No
     (report,) = folder.glob("*/report.html")
     assert str(report) in text
     wait_for_none(folder)
+
+
+def test_it_does_not_claim_that_a_chat_was_told_which_could_not_be_reached(folder: Path) -> None:
+    bot = {"ARGUS_TELEGRAM_TOKEN": "123456:a-bot", "ARGUS_TELEGRAM_CHAT": "5"}
+    nowhere = {"HTTPS_PROXY": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1"}
+    demo = start(folder, **bot, **nowhere)
+    text, _ = demo.communicate(timeout=PATIENCE)
+    assert demo.returncode == 0, text
+    story = " ".join(text.split())
+    assert "which could not be reached" in story, text
+    assert "to your chat." not in story, text
 
 
 def leader_on(page: str) -> int | None:
