@@ -126,6 +126,7 @@ def _replay(args: argparse.Namespace) -> int:
 def _carry_out(settings: RunSettings, args: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
+    from argus_sched.errors import ArgusError
     from argus_sched.harness import archive
     from argus_sched.harness.aftermath import one_folder
     from argus_sched.harness.console import Console, ending_cleanly
@@ -136,7 +137,12 @@ def _carry_out(settings: RunSettings, args: argparse.Namespace) -> int:
         stack.enter_context(ending_cleanly())
         into = stack.enter_context(archive.place(args.into, "")) if args.into else None
         folder = stack.enter_context(one_folder("argus-run-"))
-        record = run(settings, folder, console.tell)
+        try:
+            record = run(settings, folder, console.tell)
+        except ArgusError:
+            if into is not None and (logs := archive.keep_logs(folder / "logs", into)):
+                console.tell(f"the workers' logs are in {logs}")
+            raise
         # The verdict of an hour is told before the disk has its chance to refuse the report.
         _print(record, args.output)
         if into is not None:

@@ -56,6 +56,16 @@ def keep(record: Record, folder: Path, logs: Path | None = None) -> Path:
     return folder / PAGE
 
 
+def keep_logs(logs: Path, folder: Path) -> Path | None:
+    """Copy the workers' logs of a run that came to no report beside `folder`; returns where they are now, None
+    where no worker was started."""
+    if not logs.is_dir():
+        return None
+    aside = folder.with_name(f"{folder.name}-failed")
+    shutil.copytree(logs, aside, dirs_exist_ok=True)
+    return aside
+
+
 def _write(record: Record, folder: Path, logs: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / PAGE).write_text(page(record))

@@ -158,11 +158,8 @@ class Cluster:
             time.sleep(0.02)
 
     def state(self) -> str:
-        """Every worker and its role, for messages."""
-        return (
-            ", ".join(f"{w.name} {w.role if w.alive else 'dead'}" for w in self.workers.values())
-            or "no worker"
-        )
+        """Every live worker and its role, for messages."""
+        return ", ".join(f"{worker.name} {worker.role}" for worker in self.live()) or "no worker is alive"
 
     def complete(self) -> bool:
         """Whether every slot has its workers and exactly one of them leads, where one should.

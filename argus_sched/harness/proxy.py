@@ -141,7 +141,9 @@ class Line:
         pipe = Pipe(self, client, server)
         self.pipes.add(pipe)
         try:
-            await asyncio.gather(pipe.pump("up", reader, server), pipe.pump("down", answers, client))
+            # Cancelled is every connection that is open at the end; asyncio would print a traceback for each.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(pipe.pump("up", reader, server), pipe.pump("down", answers, client))
         finally:
             self.pipes.discard(pipe)
             for writer in (client, server):

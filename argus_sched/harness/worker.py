@@ -34,6 +34,7 @@ from argus_sched.harness.diary import Diary, Lines
 from argus_sched.harness.expected import Plan
 from argus_sched.harness.history import Born, Finished, Service, Started
 from argus_sched.harness.settings import WorkerSettings
+from argus_sched.harness.stop_request import StopRequest
 
 SAMPLE = 0.05
 
@@ -217,12 +218,10 @@ def application() -> Any:
 
 def run_plain() -> None:
     """One worker until SIGTERM."""
-    asked = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    asked = StopRequest()
     worker = HarnessWorker(Place.here())
     worker.start()
-    while not asked.wait(60):
-        pass
+    asked.wait()
     worker.stop()
 
 

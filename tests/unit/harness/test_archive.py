@@ -99,3 +99,13 @@ def test_a_run_on_a_database_of_yours_needs_its_name_again(tmp_path: Path) -> No
     with pytest.raises(SettingsError, match="name it again with --dsn"):
         settings_of(folder, None)
     assert settings_of(folder, "postgresql://h/d").dsn == "postgresql://h/d"
+
+
+def test_the_logs_of_a_run_that_failed_are_kept_beside_its_report(tmp_path: Path) -> None:
+    logs = tmp_path / "run" / "logs"
+    assert keep_logs(logs, tmp_path / "report") is None
+    logs.mkdir(parents=True)
+    (logs / "w1-json.log").write_text("{}\n")
+    kept = keep_logs(logs, tmp_path / "report")
+    assert kept == tmp_path / "report-failed"
+    assert (kept / "w1-json.log").read_text() == "{}\n"
