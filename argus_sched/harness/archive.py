@@ -57,8 +57,10 @@ def keep(record: Record, folder: Path, logs: Path | None = None) -> Path:
 
 
 def keep_logs(logs: Path, folder: Path) -> Path | None:
-    """Copy the workers' logs of a run that came to no report beside `folder`; returns where they are now, None
-    where no worker was started."""
+    """Copy the workers' logs of a run that came to no report beside `folder`.
+
+    Returns where they are now, None where no worker was started.
+    """
     if not logs.is_dir():
         return None
     aside = folder.with_name(f"{folder.name}-failed")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from argus_sched.errors import SettingsError, SourceError
-from argus_sched.harness.archive import keep, place, settings_of
+from argus_sched.harness.archive import keep, keep_logs, place, settings_of
 from tests.unit.harness.sample_run import record
 
 
