@@ -147,7 +147,7 @@ def test_replicas_are_read_side_by_side_and_what_they_do_twice_is_seen(
     (result,) = document["results"]
     assert (code, result["phase"], err) == (1, "double_fire", "")
     assert set(re.findall(r"replica-\d", result["reason"])) == set(replicas)
-    assert {source["source"] for source in document["sources"] if source["up"]} == {
+    assert {source["source"] for source in document["sources"] if source["app"] and source["up"]} == {
         "docker:app=labs",
         *(f"docker:app=labs/{name}" for name in replicas),
         "scheduler-lines",
