@@ -35,9 +35,6 @@ _LINE = re.compile(
 )
 
 
-_SHORT_LINE = re.compile(r"^(labs/\S+) #", re.MULTILINE)
-
-
 class Killed(BaseException):
     """The agent's process is gone."""
 
@@ -192,15 +189,9 @@ def lines_of(messages: Sequence[Delivered]) -> list[Told]:
     found = [
         Told(message.number, label, subject)
         for message in messages
-        for label, subject in _LINE.findall(message.text) or _short_lines(message.text)
+        for label, subject in _LINE.findall(message.text)
     ]
     return [line for line in found if not line.label.startswith("still")]
-
-
-def _short_lines(text: str) -> list[tuple[str, str]]:
-    """The lines of the plain form, which names a status once and then the targets."""
-    label = re.match(r"1 (\w+)\n", text)
-    return [(label[1], subject) for subject in _SHORT_LINE.findall(text)] if label else []
 
 
 def spoil(path: Path) -> None:

@@ -140,8 +140,20 @@ def _word(line: Line) -> str:
         return "recovered" if line.shown is Change.RECOVERED else "ended"
     if line.shown in {Change.FLAPPING, Change.STEADY}:
         return line.shown.value
-    reminder = line.shown is Change.REMINDER
-    return f"still {line.notice.status.name}" if reminder else line.notice.status.name
+    status = line.notice.status.name
+    if line.shown is Change.REMINDER:
+        return "still flapping" if _flaps(line) else f"still {status}"
+    return status
+
+
+def _flaps(line: Line) -> bool:
+    """Whether it is told for going up and down; nobody is reminded of what is OK for another reason."""
+    reminder = line.shown is Change.REMINDER and line.notice.status is Status.OK
+    return line.shown is Change.FLAPPING or reminder
+
+
+def _label(line: Line) -> str:
+    return "OK" if line.shown.is_end else _word(line)
 
 
 def _head(digest: Digest) -> Block:
@@ -157,16 +169,15 @@ def _sections(lines: Sequence[Line], form: Callable[[str, list[Line]], list[Bloc
     return [block for word, group in groups for block in form(word, list(group))]
 
 
-def _full_blocks(word: str, lines: list[Line]) -> list[Block]:
-    return [Block((Span("\n"), *_full(word, line)), (line,)) for line in lines]
+def _full_blocks(_: str, lines: list[Line]) -> list[Block]:
+    return [Block((Span("\n"), *_full(line)), (line,)) for line in lines]
 
 
-def _full(word: str, line: Line) -> tuple[Span, ...]:
+def _full(line: Line) -> tuple[Span, ...]:
     incident = line.notice.incident
-    label = "OK" if line.shown.is_end else word
     name = brief(incident.name, _NAME)
     return (
-        Span(label, Style.BOLD),
+        Span(_label(line), Style.BOLD),
         Span(" "),
         Span(_shown_subject(incident, _SUBJECT), Style.CODE),
         Span(f" {name}\n" if name else "\n"),
@@ -180,7 +191,7 @@ def _sentence(line: Line) -> str:
     said = [brief(incident.summary, _SENTENCE)]
     if incident.reason:
         said.append(brief(incident.reason, _SENTENCE))
-    if line.shown is Change.FLAPPING:
+    if _flaps(line):
         said.insert(0, f"{notice.changes} changes in 20 passes, no more is told until it is steady")
     if line.shown is Change.STEADY:
         said = [f"{notice.status.name} now"] + said * (notice.status is not Status.OK)
@@ -292,7 +303,7 @@ def _render(spans: Iterable[Span]) -> tuple[str, tuple[Entity, ...]]:
 
 def _short(lines: Sequence[Line]) -> str:
     """Counts, the first names and their tags."""
-    names = (f"{_shown_subject(_of(line), _NAME)} #{_of(line).id}" for line in lines)
+    names = (f"{_label(line)} {_shown_subject(_of(line), _NAME)} #{_of(line).id}" for line in lines)
     text = "\n".join([summary(lines), *names])
     if units(text) <= SHORT_LIMIT:
         return text

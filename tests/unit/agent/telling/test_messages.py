@@ -69,8 +69,7 @@ def test_an_alert_names_target_job_cause_begin_and_incident() -> None:
     message = only(line("labs/reminders", name="Send SMS", reason="missed by 0:01:12"))
     tag = incident_id("labs/reminders", OPENED)
     assert message.text == (
-        "1 CRIT\n\nCRIT labs/reminders Send SMS\nno run for 41m; missed by 0:01:12\n"
-        f"since 10:00 UTC #{tag}"
+        f"1 CRIT\n\nCRIT labs/reminders Send SMS\nno run for 41m; missed by 0:01:12\nsince 10:00 UTC #{tag}"
     )
     assert styled(message, Style.BOLD) == ["1 CRIT", "CRIT"]
     assert styled(message, Style.CODE) == ["labs/reminders"]
@@ -93,6 +92,21 @@ WORDS = {
 @pytest.mark.parametrize("change", Change)
 def test_each_change_has_its_words(change: Change) -> None:
     assert WORDS[change] in only(line("labs/job", change)).text
+
+
+def test_what_flaps_and_is_well_at_the_moment_is_not_told_as_still_ok() -> None:
+    flapping = line("labs/job", Change.REMINDER)
+    well = replace(flapping, notice=replace(flapping.notice, status=Status.OK))
+    assert "still flapping labs/job\n6 changes in 20 passes" in only(well).text
+
+
+def test_the_plain_form_says_of_each_name_what_it_is() -> None:
+    lines = (line("labs/a", Change.RECOVERED), line("labs/b"))
+    (message,) = compose(Digest(AT, lines))
+    assert [found.partition(" #")[0] for found in message.short.splitlines()[1:]] == [
+        "OK labs/a",
+        "CRIT labs/b",
+    ]
 
 
 def test_an_end_that_comes_before_its_alert_says_so() -> None:
