@@ -6,6 +6,7 @@ A shell waits on a pipe whose other end only this process holds; the kernel clos
 from __future__ import annotations
 
 import ctypes
+import secrets
 import signal
 import subprocess
 import tempfile
@@ -50,19 +51,32 @@ def one_folder(prefix: str) -> Iterator[Path]:
 
     Who works in it has ten seconds to end before. Raises SettingsError when there is no place for one.
     """
-    try:
-        # Resolved, since it is named to programs that run elsewhere.
-        folder = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
-    except OSError as error:
-        raise SettingsError(f"no temporary folder can be made, name one in TMPDIR: {error}") from error
+    # Resolved, since it is named to programs that run elsewhere.
+    folder = _parent().resolve() / f"{prefix}{secrets.token_hex(8)}"
+    # Who removes it is there before it is.
     with afterwards("/bin/sh", "-c", _REMOVE, "sh", str(folder)):
-        # Postgres runs as another user where we are root, in a folder below this one.
-        folder.chmod(0o711)
+        _make(folder)
         before, tempfile.tempdir = tempfile.tempdir, str(folder)
         try:
             yield folder
         finally:
             tempfile.tempdir = before
+
+
+def _parent() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError as error:
+        raise SettingsError(f"there is no temporary folder, name one in TMPDIR: {error}") from error
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir()
+        # Postgres runs as another user where we are root, in a folder below this one.
+        folder.chmod(0o711)
+    except OSError as error:
+        raise SettingsError(f"no temporary folder can be made, name one in TMPDIR: {error}") from error
 
 
 def end_with_parent() -> None:
