@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from argus_sched.errors import SettingsError, SourceError
+from argus_sched.errors import ArgusError, SettingsError, SourceError
 from argus_sched.harness.aftermath import afterwards
 from argus_sched.harness.history import to_line
 from argus_sched.harness.report import Record, page
@@ -23,7 +23,7 @@ PAGE, VERDICT, HISTORY = "report.html", "report.json", "history.jsonl"
 def place(named: Path | None, prefix: str) -> Iterator[Path]:
     """The folder for a report: the one that was named, or a new temporary one.
 
-    One that was made here is removed again when the block fails or leaves it empty. Raises SettingsError for
+    One that was made here is removed again when the block is interrupted or leaves it empty. Raises SettingsError for
     one that cannot be written to, before anything else is done.
     """
     made = named is None or not named.exists()
@@ -38,6 +38,8 @@ def place(named: Path | None, prefix: str) -> Iterator[Path]:
     with afterwards("rmdir", str(folder)) if made else contextlib.nullcontext():
         try:
             yield folder
+        except ArgusError:
+            raise  # the logs that were kept say why
         except BaseException:
             if made:
                 shutil.rmtree(folder, ignore_errors=True)

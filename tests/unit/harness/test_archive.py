@@ -31,6 +31,17 @@ def test_a_run_that_fails_takes_only_the_folder_that_was_made_for_it(existed: bo
     assert (folder / "own").exists() is existed
 
 
+def test_what_was_kept_of_a_run_that_could_not_be_judged_stays(tmp_path: Path) -> None:
+    def failing() -> None:
+        with place(tmp_path / "report", "") as folder:
+            (folder / "logs").mkdir()
+            raise SourceError("the cluster never came up")
+
+    with pytest.raises(SourceError):
+        failing()
+    assert (tmp_path / "report" / "logs").exists()
+
+
 def test_without_a_name_it_is_a_new_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with place(None, "report-") as folder:
