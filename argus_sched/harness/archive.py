@@ -23,8 +23,8 @@ PAGE, VERDICT, HISTORY = "report.html", "report.json", "history.jsonl"
 def place(named: Path | None, prefix: str) -> Iterator[Path]:
     """The folder for a report: the one that was named, or a new temporary one.
 
-    One that was made here is removed again when the block is interrupted or leaves it empty. Raises SettingsError for
-    one that cannot be written to, before anything else is done.
+    One that was made here is removed again when the block is interrupted or leaves it empty. Raises
+    SettingsError for one that cannot be written to, before anything else is done.
     """
     made = named is None or not named.exists()
     try:
