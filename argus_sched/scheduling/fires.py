@@ -306,11 +306,16 @@ class Fires:
     def _apply(self, reign: Reign, batch: Batch, verdicts: list[Verdict]) -> None:
         for want, verdict in zip(batch.wants, verdicts, strict=True):
             if verdict is Verdict.FENCED:
-                self.end()
-                self._on_fenced()
+                self._lose(reign)
                 return
             if verdict is not Verdict.WAIT:
                 self._answered(reign, want, verdict)
+
+    def _lose(self, reign: Reign) -> None:
+        """A newer leader exists; an answer that came after its reign was over says nothing about the next."""
+        if self._reign is reign:
+            self.end()
+            self._on_fenced()
 
     def _answered(self, reign: Reign, want: Want, verdict: Verdict) -> None:
         if want.origin == self._origin:

@@ -261,7 +261,9 @@ class Machine:
 
     def _on_fenced(self) -> None:
         _log.warning("a newer leader exists, so this worker claims nothing more")
-        self._resign()
+        if self.elector is not None:
+            # Long enough to let go; any longer, and the newer leader might die without an heir.
+            self.elector.resign(self.elector.timing.probe)
 
     def _on_beat(self, beat: Beat) -> None:
         self._report.clock(beat.offset)

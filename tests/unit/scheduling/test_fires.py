@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -42,12 +42,14 @@ class Answers(Unclaimed):
         self.behind: dict[str, datetime] = {}
         self.taken: list[Orphan] = []
         self.disowned: list[Batch] = []
+        self.meanwhile: Callable[[], None] = lambda: None  # what happens while a claim is under way
 
     def begin_term(self, epoch: int, jobs: Sequence[Job], schedule_hash: str, now: datetime) -> TermView:
         return TermView(self.behind)
 
     def claim(self, batch: Batch) -> list[Verdict]:
         self.batches.append(batch)
+        self.meanwhile()
         answer = self.answers.pop(0) if self.answers else Verdict.WON
         if isinstance(answer, Exception):
             raise answer
@@ -244,6 +246,24 @@ def test_a_fenced_leader_claims_nothing_more() -> None:
     assert stage.fenced == 1
     assert len(store.batches) == 1
     assert not stage.fires.firing
+
+
+@pytest.mark.parametrize("next_epoch", [None, 3])
+def test_a_refusal_that_comes_after_its_reign_was_over_ends_no_other(next_epoch: int | None) -> None:
+    store = Answers(Verdict.FENCED)
+    stage = Stage(store, [job()])
+    stage.fires.begin(1)
+
+    def turn() -> None:
+        stage.fires.end()
+        if next_epoch is not None:
+            stage.fires.begin(next_epoch)
+
+    store.meanwhile = turn
+    stage.round(1, "a")
+    assert stage.fenced == 0
+    stage.round(1.5)
+    assert stage.fires.firing is (next_epoch is not None)
 
 
 def test_nothing_is_claimed_without_trust() -> None:
