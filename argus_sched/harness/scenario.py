@@ -29,7 +29,7 @@ FAULTS = {
 NEED_PROXY = ("slow", "pooler", "standby")
 NEED_LOCK = ("terminate",)
 NEED_SERVER = ("restart", "crash", "standby")
-SPARE = 0.8
+SPARE = 0.5
 
 
 @dataclass(frozen=True)

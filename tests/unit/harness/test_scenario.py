@@ -8,7 +8,7 @@ import pytest
 
 from argus_sched.errors import SettingsError
 from argus_sched.harness.profiles import PROFILES, profile
-from argus_sched.harness.scenario import FAULTS, Step, draw, pauses
+from argus_sched.harness.scenario import FAULTS, SPARE, Step, draw, pauses
 
 FAST = PROFILES["fast"]
 
@@ -27,7 +27,7 @@ def test_every_named_fault_comes_at_least_once_however_short_the_run(seed: int) 
 def test_a_fault_waits_until_the_cluster_had_time_to_recover(seed: int) -> None:
     steps = draw(list(FAULTS), seed, 120, FAST)
     assert all(
-        later.at - (earlier.at + earlier.seconds) >= FAST.probe + 0.8 for earlier, later in pairwise(steps)
+        later.at - (earlier.at + earlier.seconds) >= FAST.probe + SPARE for earlier, later in pairwise(steps)
     )
 
 
