@@ -173,8 +173,10 @@ WRONG = [
     *(
         (
             f"webhook: {{url: {url}}}",
-            ":1: webhook.url: special characters of a URL must be percent-encoded: @ is %40, / in a password %2F,"
-            " a blank %20",
+            (
+                ":1: webhook.url: special characters of a URL must be percent-encoded: "
+                "@ is %40, / in a password %2F, a blank %20"
+            ),
         )
         for url in ("http://h/a b", "http://h/é", "'http://u:12/34@h/x'", '"http://h/\\x7f"')
     ),
