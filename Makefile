@@ -57,9 +57,10 @@ RUNS ?= 10000
 matrix: $(READY)  ## Play the agent's fault matrix, RUNS=10000 seeded runs of it
 	$(BIN)/python -m tests.matrix --runs $(RUNS) --jobs 2
 
-soak: $(READY) matrix  ## Hours: random faults for an hour, the whole matrix, a million names
+soak: $(READY) matrix  ## Hours: random faults for an hour, the whole matrix, a million names, a busy leader
 	$(BIN)/argus-sched harness run --workers 3 --jobs 380 --duration 1h --profile fast --report soak-report
-	$(BIN)/python -m tests.matrix.names --count 1000000
+	$(BIN)/python -m tests.matrix.names --count 1000000 --jobs 4
+	$(BIN)/python tests/bench/bench_hogs.py --minutes 30
 
 lock:  ## Renew requirements.lock (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --no-header \
