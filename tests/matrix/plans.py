@@ -16,7 +16,7 @@ from argus_sched.agent.status import Status
 from argus_sched.cli import main
 from tests.fakes.bot_api import Answer, Drop, refusal
 from tests.fakes.docker_daemon import UNREADABLE, CutOff, DaemonError, Damage, Hang
-from tests.matrix.play import DATABASE, HOUR, LOCK, MINUTE, Play
+from tests.matrix.play import DATABASE, HOUR, LOCK, MINUTE, SECOND, Play
 from tests.matrix.stage import spoil
 from tests.matrix.world import Job, holder
 
@@ -77,7 +77,8 @@ def late(play: Play) -> None:
     play.begin()
     job = play.job
     job.alive = False
-    play.passes_until(lambda: play.world.now + MINUTE > job.runs[-1] + job.limit)
+    # Between two passes a little more than a minute goes by.
+    play.passes_until(lambda: play.world.now + MINUTE + 5 * SECOND > job.runs[-1] + job.limit)
     play.world.run(job, play.world.now)
     job.alive = True
     play.passes(10)
