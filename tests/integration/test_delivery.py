@@ -555,6 +555,7 @@ STORY = (
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("crashing", range(len(STORY)))
 def test_a_kill_at_any_write_or_send_loses_nothing_and_repeats_at_most_one(
     api: BotApi, zygote: Zygote, tmp_path: Path, crashing: int

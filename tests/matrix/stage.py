@@ -14,7 +14,7 @@ from pathlib import Path
 from argus_sched.agent.check import PassReport
 from argus_sched.agent.config.channels import TelegramSettings
 from argus_sched.agent.config.notify_policy import NotifySettings
-from argus_sched.agent.notifiers.telegram import TelegramNotifier
+from argus_sched.agent.notifiers.telegram import TelegramNotifier, Timeouts
 from argus_sched.agent.packs import LogSpec, Pack, PackFile
 from argus_sched.agent.ports import LockSample, LockView, LogSource
 from argus_sched.agent.runner import Agent, run_pass
@@ -28,7 +28,7 @@ from tests.fakes.bot_api import TOKEN, BotApi, Delivered
 from tests.matrix.world import World
 
 CHAT, TOPIC = "-100123", 7
-PATIENCE = 30.0  # of a read; the machine may be busy
+PATIENCE = 30.0  # of a read or a send; the machine may be busy
 IMPATIENCE = 0.4  # of a read that is meant to hang
 _LINE = re.compile(
     r"^(CRIT|UNKNOWN|WARN|OK|flapping|steady|still \w+) (labs/\S+|argus/\S+|pack:\S+)", re.MULTILINE
@@ -163,9 +163,8 @@ class Stage:
 
     def _new_agent(self) -> Agent:
         store = (ReadOnlyStore if self.disk_full else Store)(self.state)
-        telegram = Killer(
-            TelegramSettings(CHAT, token_env="TOKEN", thread_id=TOPIC, api_url=self.bot.url), {"TOKEN": TOKEN}
-        )
+        settings = TelegramSettings(CHAT, token_env="TOKEN", thread_id=TOPIC, api_url=self.bot.url)
+        telegram = Killer(settings, {"TOKEN": TOKEN}, Timeouts(PATIENCE, PATIENCE, PATIENCE))
         telegram.kill = lambda: self.kill  # type: ignore[method-assign]  # an attribute of this one
         stand_in = Store(self.world.folder / "stand-in.db")
         teller = Doomed(store, [telegram], NotifySettings(), timedelta(minutes=1), stand_in=stand_in)
