@@ -9,10 +9,14 @@ from functools import cached_property
 
 from argus_sched.harness import expected, reigns
 from argus_sched.harness.expected import Plan
-from argus_sched.harness.history import Claimed, Died, Finished, Frozen, History, Started, to_line
+from argus_sched.harness.history import Claimed, Died, Fault, Finished, Frozen, History, Started, to_line
 from argus_sched.harness.verdict import Rules, Violation
 
 Fire = tuple[str, int]
+# Faults that keep one worker from the database, and those that keep every worker from it.
+CUTS_ONE, CUTS_ALL = ("partition", "slow", "standby"), ("pooler", "restart", "crash")
+# A freeze may fall between a body's last look at the trust and its first line.
+LOOKED = 0.1
 TOLD_IN_FULL = 50  # violations that carry the events around them; a broken run may have a hundred thousand
 
 
@@ -87,6 +91,18 @@ class Case:
         """Whether a fault killed `worker` at `since` or later, and not after `until`."""
         killed = self.kills.get(worker)
         return killed is not None and since <= killed and (until is None or killed <= until)
+
+    def cut_off_during(self, worker: str, since: float, until: float) -> bool:
+        """Whether a fault kept `worker` from the database at some time from `since` until `until`."""
+        return any(
+            fault.at <= until and since <= fault.until
+            for fault in self.history.of_kind(Fault)
+            if fault.name in CUTS_ALL or (fault.name in CUTS_ONE and fault.worker == worker)
+        )
+
+    def thawed(self, worker: str, at: float) -> bool:
+        """Whether `worker` was frozen until a moment before `at`."""
+        return any(0.0 <= at - freeze.until <= LOOKED for freeze in self.frozen[worker])
 
     def violation(self, rule: str, message: str, fire: Fire = ("", 0), at: float | None = None) -> Violation:
         self._told += 1

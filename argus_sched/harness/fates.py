@@ -25,15 +25,16 @@ def doubled(case: Case) -> Iterator[Violation]:
 
 
 def _may_repeat(case: Case, fire: Fire, earlier: Run, later: Run) -> bool:
-    """True for an `at_least_once` job whose earlier worker was killed or frozen before the later run."""
+    """True for an `at_least_once` job whose worker was killed, frozen or cut off before the later run."""
     plan, worker, began = case.plans.get(fire[0]), earlier.start.worker, earlier.start.at
     if plan is None or not plan.at_least_once or later.start.attempt <= earlier.start.attempt:
         return False
-    # A worker that dies or freezes just after its body has not told anybody that it ran.
+    # A worker that dies, freezes or is cut off just after its body has not told anybody that it ran.
     ended = later.start.at if earlier.end is None else earlier.end
     untold_until = min(later.start.at, ended + UNTOLD)
     killed = began <= case.kills.get(worker, 0.0) <= untold_until
-    return killed or any(began <= f.until and f.at <= untold_until for f in case.frozen[worker])
+    frozen = any(began <= f.until and f.at <= untold_until for f in case.frozen[worker])
+    return killed or frozen or case.cut_off_during(worker, began, untold_until)
 
 
 @dataclass

@@ -22,7 +22,7 @@ from math import inf
 from argus_sched.harness import expected, fates, figures, reigns
 from argus_sched.harness.case import Case, Run
 from argus_sched.harness.expected import Plan
-from argus_sched.harness.history import Died, Fault, History, Holders, Skewed, Started
+from argus_sched.harness.history import Died, Fault, Frozen, History, Holders, Skewed, Started
 from argus_sched.harness.verdict import Rules, Verdict, Violation, iso
 
 
@@ -48,7 +48,7 @@ def judge(
         unfenced_writes=len(late),
         lateness_ms=figures.Percentiles.of(_lateness(case)),
         faults=by_fault,
-        slow=(*figures.slow(by_fault, rules.bounds), *_off_jitter(case)),
+        slow=(*figures.slow(by_fault, rules.bounds), *_slow_to_stop(case), *_off_jitter(case)),
         violations=(*doubled, *fate.lost, *fate.unexplained, *_rules(case, two, late)),
     )
 
@@ -87,13 +87,10 @@ def _jitter(case: Case, job: str, due: int) -> float:
 
 def _ahead(case: Case, start: Started) -> float:
     """How far the worker's clock was ahead in the second before the run: the start may follow a step back."""
-    skews = [
-        skew for skew in case.history.of_kind(Skewed) if skew.worker == start.worker and skew.at <= start.at
-    ]
-    recent = [skew.seconds for skew in skews if skew.at > start.at - 1.0] + [
-        skews[-1].seconds if skews else 0.0
-    ]
-    return max(0.0, *recent) if skews else 0.0
+    own = [skew for skew in case.history.of_kind(Skewed) if skew.worker == start.worker]
+    before = [skew.seconds for skew in own if skew.at <= start.at - 1.0]
+    within = [skew.seconds for skew in own if start.at - 1.0 < skew.at <= start.at]
+    return max([0.0, *before[-1:], *within])
 
 
 def _overlaps(case: Case) -> Iterator[Violation]:
@@ -118,6 +115,8 @@ def _overlaps(case: Case) -> Iterator[Violation]:
 def _occupied_until(case: Case, run: Run) -> float:
     """Until when a run counts as running: a killed or frozen worker may be taken for dead."""
     worker, began = run.start.worker, run.start.at
+    if case.thawed(worker, began):
+        return began
     ends = [run.end if run.end is not None else case.deaths.get(worker, began)]
     ends += [freeze.at for freeze in case.frozen[worker] if freeze.at >= began]
     return min(ends)
@@ -142,10 +141,32 @@ def _two_leaders(case: Case, spans: Iterable[tuple[float, float]]) -> Iterator[V
 
 
 def _two_services(case: Case) -> Iterator[Violation]:
-    for left, right in reigns.spans_with(reigns.services(case.history), range(2, 1000), *case.seconds):
-        if right - left > case.rules.two_services:
+    for left, right in _services_at_once(case):
+        limit = case.rules.thawed if _after_a_thaw(case, left) else case.rules.two_services
+        if right - left > limit:
             message = f"the leader-only service ran twice for {(right - left) * 1000.0:.0f} ms"
             yield case.violation("two_services", message, at=left)
+
+
+def _slow_to_stop(case: Case) -> Iterator[str]:
+    """A sentence when the service of a thawed worker ran on for longer than is normal."""
+    longest = max(
+        (right - left for left, right in _services_at_once(case) if _after_a_thaw(case, left)), default=0.0
+    )
+    if longest > case.rules.two_services:
+        bound = case.rules.two_services * 1000.0
+        yield (
+            f"freeze: the leader-only service ran on for up to {longest * 1000.0:.0f} ms after the thaw, "
+            f"bound {bound:.0f} ms"
+        )
+
+
+def _services_at_once(case: Case) -> list[tuple[float, float]]:
+    return reigns.spans_with(reigns.services(case.history), range(2, 1000), *case.seconds)
+
+
+def _after_a_thaw(case: Case, at: float) -> bool:
+    return any(freeze.until == at for freeze in case.history.of_kind(Frozen))
 
 
 def _leaderless(case: Case) -> Iterator[Violation]:
@@ -186,7 +207,7 @@ def _unfenced(case: Case, late: Iterable[Started]) -> Iterator[Violation]:
         first_of.setdefault(start.epoch, start.at)
     for start in late:
         newer = min(at for epoch, at in first_of.items() if epoch > start.epoch)
-        if start.at - newer > case.rules.two_leaders:
+        if start.at - newer > case.rules.two_leaders and not case.thawed(start.worker, start.at):
             fire = (start.job, start.due_ms)
             late_by = start.at - newer
             message = f"{start.job} ran under term {start.epoch}, {late_by:.2f} s after a newer one had begun"

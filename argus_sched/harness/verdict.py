@@ -18,6 +18,8 @@ class Rules:
     overtake a demotion by milliseconds, which is why claims carry the safety. `leaderless` is the longest
     spell without a leader while the database answers; None where nobody leads by design. `off_jitter` is how
     long after its computed jitter a fire may start while nothing is wrong, which is `quiet_after` a fault.
+    `thawed` is how long a leader-only service may run on after its worker was thawed, which must be given the
+    processor before it can know; longer than `two_services` it counts as slow.
     `in_flight` is how long after its sender was killed a claim may still be carried out by the database.
     """
 
@@ -29,6 +31,7 @@ class Rules:
     off_jitter: float = 0.5
     quiet_after: float = 5.0
     in_flight: float = 1.0
+    thawed: float = 1.0
     bounds: Mapping[str, figures.Bound] = field(default_factory=dict)
 
 

@@ -127,6 +127,13 @@ def test_early_is_judged_by_the_workers_own_clock(late: float, ahead: float, rul
     assert broken(verdict(leads("a", -1), run(1, late=late), run(2), run(3), run(4), skew)) == rule
 
 
+def test_a_clock_that_was_right_again_a_moment_before_the_run_counts() -> None:
+    skews: list[Event] = [Skewed(T0 - 2, "a", 0.6), Skewed(T0 + 0.499, "a", 0.0)]
+    assert broken(verdict(leads("a", -1), run(1, late=-0.5), run(2), run(3), run(4), skews)) == []
+    long_ago: list[Event] = [Skewed(T0 - 9, "a", 0.6), Skewed(T0 - 3, "a", 0.0)]
+    assert broken(verdict(leads("a", -1), run(1, late=-0.5), run(2), run(3), run(4), long_ago)) == ["early"]
+
+
 def test_a_run_at_no_due_time_is_told() -> None:
     assert broken(verdict(leads("a", -1), all_four(), run(2.5))) == ["not_due"]
 
@@ -260,6 +267,11 @@ def test_a_claim_is_on_its_way_for_a_lease_or_as_long_as_the_database_lets_it(
 REST = [*again(1, "a"), *again(3, "b"), *again(4, "b")]
 
 
+def cut(fault: str, at: float, worker: str) -> Event:
+    """A fault of one second that keeps workers from the database."""
+    return Fault(T0 + at, T0 + at + 1, fault, worker, True, T0 + at)
+
+
 @pytest.mark.parametrize(
     ("events", "rules"),
     [
@@ -286,6 +298,21 @@ REST = [*again(1, "a"), *again(3, "b"), *again(4, "b")]
             [*again(2, "a"), Frozen(T0 + 3.5, T0 + 3.9, "a"), *again(2, "b", late=1.7, attempt=2)],
             ["doubled"],
             id="frozen long after its end",
+        ),
+        pytest.param(
+            [*again(2, "a"), cut("standby", 2.1, "a"), *again(2, "b", late=1.7, attempt=2)],
+            [],
+            id="cut off before it could tell of its end",
+        ),
+        pytest.param(
+            [*again(2, "a"), cut("pooler", 2.1, "b"), *again(2, "b", late=1.7, attempt=2)],
+            [],
+            id="with all others cut off",
+        ),
+        pytest.param(
+            [*again(2, "a"), cut("standby", 2.1, "c"), *again(2, "b", late=1.7, attempt=2)],
+            ["doubled"],
+            id="another cut off",
         ),
         pytest.param([*again(2, "a"), *again(2, "b", late=0.5, attempt=2)], ["doubled"], id="for no reason"),
         pytest.param(
@@ -353,6 +380,31 @@ def test_the_leader_only_service_runs_once(overlap: float, rules: list[str]) -> 
         Service(T0 + 1 + overlap, "a", False),
     ]
     assert broken(verdict(leads("a", -1), all_four(), services)) == rules
+
+
+@pytest.mark.parametrize(
+    ("stops", "rules", "slow"), [(0.05, [], 0), (0.6, [], 1), (1.2, ["two_services"], 1)]
+)
+def test_a_thawed_worker_may_be_slow_to_stop_its_service(stops: float, rules: list[str], slow: int) -> None:
+    events: list[Event] = [
+        Service(T0, "a", True),
+        Frozen(T0 + 0.5, T0 + 2.0, "a"),
+        Service(T0 + 1, "b", True),
+        Service(T0 + 2.0 + stops, "a", False),
+    ]
+    found = verdict(leads("a", -1), all_four(), events)
+    assert (broken(found), len(found.slow)) == (rules, slow)
+
+
+@pytest.mark.parametrize(("thaw", "rules"), [(0.05, []), (0.5, ["overlap", "unfenced"])])
+def test_a_freeze_may_fall_between_a_bodys_last_look_and_its_first_line(
+    thaw: float, rules: list[str]
+) -> None:
+    frozen: list[Event] = [Frozen(T0 + 1.5, T0 + 2.95 - thaw, "a")]
+    late = run(1, "a", late=1.95, took=0.2)  # while the next leader runs its own
+    others = [line for second in (2, 3, 4) for line in run(second, "b", epoch=2)]
+    found = verdict(leads("a", -1), frozen, late, others, rules=Rules(two_leaders=0.5))
+    assert broken(found) == rules
 
 
 @pytest.mark.parametrize(("late", "rules"), [(0.05, []), (1.5, ["unfenced"])])
