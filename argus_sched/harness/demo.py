@@ -122,13 +122,12 @@ def _deploy(stage: Stage, plans: tuple[Plan, ...]) -> None:
 
 def _check_until(stage: Stage, wanted: int) -> bool:
     """Run the agent until it exits with `wanted` and its message has come; False when that takes too long."""
-    deadline, seen = time.monotonic() + PATIENCE, 0
+    deadline, owed = time.monotonic() + PATIENCE, stage.owed
     while True:
         code = _check(stage, told=False)
         print(f"    argus-sched check: exit code {code}", flush=True)
-        seen = seen + 1 if code == wanted else 0
-        # A chat of yours does not say what it got; the agent tells it at the second look at the latest.
-        told = seen > 0 and (bool(stage.messages) if stage.stand_in else seen > 1)
+        # A chat of yours does not say what it got; the agent knows what it had to tell.
+        told = code == wanted and (bool(stage.messages) if stage.stand_in else stage.owed > owed)
         if told or time.monotonic() > deadline:
             print(flush=True)
             return told
@@ -139,7 +138,7 @@ def _tell_message(stage: Stage, what: str) -> None:
     if stage.stand_in:
         stage.say(f"{what}. This is what Telegram would show:")
         show(stage.messages.pop().splitlines())
-    elif stage.undelivered:
+    elif stage.delivered < stage.owed:
         stage.say("This was to be told to your chat, which could not be reached: the agent keeps trying.")
     else:
         stage.say(f"{what}, to your chat.")
