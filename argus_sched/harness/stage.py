@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,6 +10,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from argus_sched.agent.store.notice_rows import tally
+from argus_sched.agent.store.sqlite import Store
 from argus_sched.harness import agent_files, labs_at_speed
 from argus_sched.harness.aftermath import one_folder
 from argus_sched.harness.agent_files import Chat
@@ -63,10 +64,8 @@ class Stage:
         command += ["--textfile", str(self.metrics)]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
         # Its words are of this look only, and an attempt may not be due in it; its state knows all.
-        with closing(sqlite3.connect(self.folder / "state.db")) as state:
-            self.owed, self.delivered = state.execute(
-                "SELECT count(*), count(sent_at) FROM notices"
-            ).fetchone()
+        with closing(Store(self.folder / "state.db")) as store, store.transaction() as connection:
+            self.owed, self.delivered = tally(connection)
         return done
 
 

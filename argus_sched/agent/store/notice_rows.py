@@ -151,3 +151,9 @@ def save_chat(connection: sqlite3.Connection, chat: Chat) -> None:
             optional_stamp(chat.accepted_at),
         ),
     )
+
+
+def tally(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many notices there are, and how many of them their channel accepted."""
+    made, accepted = connection.execute("SELECT count(*), count(sent_at) FROM notices").fetchone()
+    return made, accepted
