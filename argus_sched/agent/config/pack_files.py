@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from glob import glob, has_magic
@@ -31,12 +31,11 @@ def load_packs(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[Pac
 
     No pack at all is an error: a check of nothing must not say OK.
     """
-    inspected = [inspect_pack(path, environ, settings.defaults) for path in pack_paths(settings)]
-    packs = tuple(pack for pack, _ in inspected if pack)
-    wrong = [problem for _, found in inspected for problem in found.errors] + repeated_apps(packs)
+    inspected = inspect_packs(pack_paths(settings), environ, settings.defaults)
+    wrong = [problem for _, _, found in inspected for problem in found.errors]
     if wrong:
         raise ProblemsError(wrong)
-    return packs
+    return tuple(pack for _, pack, _ in inspected if pack)
 
 
 def read_packs(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[PackFile, ...]:
@@ -44,21 +43,14 @@ def read_packs(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[Pac
 
     For passes that nobody watches: one wrong file must not leave the others' jobs unwatched.
     """
-    inspected = [(path, *inspect_pack(path, environ, settings.defaults)) for path in pack_paths(settings)]
-    repeated = {
-        problem.file: [problem] for problem in repeated_apps([pack for _, pack, _ in inspected if pack])
-    }
-    return tuple(
-        _pack_file(path, pack, found.errors or repeated.get(path, [])) for path, pack, found in inspected
-    )
+    inspected = inspect_packs(pack_paths(settings), environ, settings.defaults)
+    return tuple(_pack_file(path, pack, found.errors) for path, pack, found in inspected)
 
 
 def _pack_file(path: str, pack: Pack | None, wrong: Sequence[Problem]) -> PackFile:
     if not wrong:
         return PackFile(path, pack)
-    lines = [
-        f"line {one.line}: " + (f"{one.path}: " if one.path else "") + one.message for one in sorted(wrong)
-    ]
+    lines = [f"line {problem.line}: {problem.words}" for problem in sorted(wrong)]
     more = [f"{len(lines) - MOST_TOLD} more"] if len(lines) > MOST_TOLD else []
     return PackFile(path, None, "nothing of it is watched: " + "; ".join(lines[:MOST_TOLD] + more))
 
@@ -96,7 +88,18 @@ def inspect_pack(
     return (None if found.errors else pack), found
 
 
-def repeated_apps(packs: Sequence[Pack]) -> list[Problem]:
+def inspect_packs(
+    paths: Iterable[str], environ: Mapping[str, str], defaults: PackDefaults
+) -> list[tuple[str, Pack | None, Problems]]:
+    """Each path with what `inspect_pack` says of it; an application that has a pack already is an error too."""
+    inspected = [(path, *inspect_pack(path, environ, defaults)) for path in paths]
+    repeated = _repeated_apps([pack for _, pack, _ in inspected if pack])
+    for path, _, found in inspected:
+        found.errors += [problem for problem in repeated if problem.file == path]
+    return inspected
+
+
+def _repeated_apps(packs: Sequence[Pack]) -> list[Problem]:
     """One problem for each pack whose application an earlier pack watches already."""
     first: dict[str, str] = {}
     return [

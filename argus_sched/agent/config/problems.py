@@ -18,7 +18,12 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: " + (f"{self.path}: " if self.path else "") + self.message
+        return f"{self.file}:{self.line}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """What is wrong, without where in which file."""
+        return f"{self.path}: {self.message}" if self.path else self.message
 
 
 class WrongValueError(ValueError):

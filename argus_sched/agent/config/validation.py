@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from argus_sched.agent.config.dsn import dsn_of
-from argus_sched.agent.config.pack_files import inspect_pack, pack_paths, repeated_apps
+from argus_sched.agent.config.pack_files import inspect_packs, pack_paths
 from argus_sched.agent.config.problems import Problem, ProblemsError
 from argus_sched.agent.config.settings import AgentSettings, load_settings
 from argus_sched.agent.packs import DatabaseSpec, JobsCheck, Pack
@@ -65,11 +65,9 @@ def _unsendable(settings: AgentSettings, environ: Mapping[str, str]) -> tuple[Pr
 def _packs(
     paths: Sequence[str], settings: AgentSettings, environ: Mapping[str, str]
 ) -> tuple[FileVerdict, ...]:
-    inspected = [(path, *inspect_pack(path, environ, settings.defaults)) for path in paths]
-    repeated = repeated_apps([pack for _, pack, _ in inspected if pack])
     verdicts = []
-    for path, pack, found in inspected:
-        problems = sorted([*found.errors, *(problem for problem in repeated if problem.file == path)])
+    for path, pack, found in inspect_packs(paths, environ, settings.defaults):
+        problems = sorted(found.errors)
         jobs, locks = _counts(pack) if pack else (None, None)
         warnings = tuple(sorted(found.warnings))
         databases = pack.databases if pack else ()
