@@ -20,15 +20,14 @@ class Taken:
     body: Any
 
 
-@dataclass
-class HttpSink:
-    """The server; a context manager. `answers` are (status, headers) of the next requests; then 200."""
+class _Served:
+    """A web server in a thread of its own, as a context manager; `handler` answers each request."""
 
-    answers: deque[tuple[int, dict[str, str]]] = field(default_factory=deque)
-    taken: list[Taken] = field(default_factory=list, repr=False)
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
         return self
@@ -42,6 +41,17 @@ class HttpSink:
     def host(self) -> str:
         """Host and port."""
         return f"127.0.0.1:{self._server.server_port}"
+
+
+@dataclass
+class HttpSink(_Served):
+    """The server; a context manager. `answers` are (status, headers) of the next requests; then 200."""
+
+    answers: deque[tuple[int, dict[str, str]]] = field(default_factory=deque)
+    taken: list[Taken] = field(default_factory=list, repr=False)
+
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        return _handler(self)
 
 
 def _handler(sink: HttpSink) -> type[BaseHTTPRequestHandler]:
@@ -66,25 +76,12 @@ def _handler(sink: HttpSink) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-class EchoServer:
+class EchoServer(_Served):
     """A web server that answers every request with 404 and all it was sent, as many frameworks do; a context
     manager."""
 
-    def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    @property
-    def host(self) -> str:
-        """Host and port."""
-        return f"127.0.0.1:{self._server.server_port}"
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        return _Echo
 
 
 class _Echo(BaseHTTPRequestHandler):
