@@ -91,7 +91,7 @@ def inspect_pack(
 def inspect_packs(
     paths: Iterable[str], environ: Mapping[str, str], defaults: PackDefaults
 ) -> list[tuple[str, Pack | None, Problems]]:
-    """Each path with what `inspect_pack` says of it; an application that has a pack already is an error too."""
+    """Each path with what `inspect_pack` says of it; a second pack of one application is an error too."""
     inspected = [(path, *inspect_pack(path, environ, defaults)) for path in paths]
     repeated = _repeated_apps([pack for _, pack, _ in inspected if pack])
     for path, _, found in inspected:
